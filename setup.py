@@ -1,0 +1,35 @@
+"""Package metadata. Everything is here; there is no [project] table beside it."""
+
+from setuptools import find_packages, setup
+
+setup(
+    name="specjax",
+    version="0.1.0",
+    description="Speculative decoding in JAX: rules with exact proofs, seed-exact text, honest speed.",
+    license="Apache-2.0",
+    python_requires=">=3.11",
+    packages=find_packages(include=["specjax", "specjax.*", "experiments", "experiments.*"]),
+    package_data={"specjax": ["data/*"]},
+    install_requires=[
+        "jax>=0.10",
+        "flax>=0.12",
+        "optax>=0.2.5",
+        "orbax-checkpoint>=0.11",
+        "numpy>=2.0",
+        "chex>=0.1.90",
+        "absl-py>=2.1",
+        "ml_collections>=1.0",  # config files as absl flags
+        "tokenizers>=0.21",
+        "safetensors>=0.5",
+        "gguf>=0.17",  # reads and dequantises GGUF tensors
+        "jinja2>=3.1",  # chat templates, in its sandbox
+        "tqdm>=4.66",
+        "matplotlib>=3.9",
+        "scipy>=1.14",
+    ],
+    extras_require={
+        "test": ["pytest>=8", "pytest-xdist>=3.6"],
+        "peers": ["torch", "transformers", "llama-cpp-python"],
+        "cuda": ["jax[cuda13]>=0.10"],
+    },
+)

@@ -1,0 +1,53 @@
+"""The only place where random keys are derived.
+
+    key --row id--> row --stream--> stream --round or position--> one use
+
+A row's keys depend on the seed and its row id alone, never on the batch size or the slot. There are
+three streams a row:
+
+  DRAFT     keyed by round: the draws of the drafter.
+  VERIFY    keyed by round: the coins and the extra token of a rule.
+  POSITION  keyed by absolute position: the noise field that drafter and target share under a
+            coupled rule, and that plain decoding reads too.
+
+Coins must not be keyed by position: block-level rules let later drafted tokens decide about earlier
+ones, so the coin of a discarded position has already been looked at when the next round comes.
+
+Everything here uses `fold_in`; a key that comes out is consumed by `split` or by one draw.
+(`split(k, n)[i] == fold_in(k, i)`, so both on one key would give the same bits twice.)
+"""
+
+import jax
+import jax.numpy as jnp
+
+from specjax.types import Array
+
+_DRAFT, _VERIFY, _POSITION = 0, 1, 2
+
+
+def _stream(key: Array, rows: Array, stream: int) -> Array:
+  """The keys key[B] of one stream for the rows int32[B]."""
+  return jax.vmap(lambda row: jax.random.fold_in(jax.random.fold_in(key, row), stream))(rows)
+
+
+def _fold_each(keys: Array, indices: Array) -> Array:
+  """key[B] and int32[B, K] -> key[B, K]."""
+  return jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)))(keys, indices)
+
+
+def draft(key: Array, rows: Array, round_: Array, depth: int) -> Array:
+  """key[B, depth]: one key for each depth of the draft in this round."""
+  fresh = _fold_each(_stream(key, rows, _DRAFT), jnp.broadcast_to(round_, (rows.shape[0], 1)))
+  return _fold_each(fresh[:, 0], jnp.broadcast_to(jnp.arange(depth), (rows.shape[0], depth)))
+
+
+def verify(key: Array, rows: Array, round_: Array) -> Array:
+  """key[B]: the key of a rule that flips coins, fresh in every round."""
+  return _fold_each(
+      _stream(key, rows, _VERIFY), jnp.broadcast_to(round_, (rows.shape[0], 1))
+  )[:, 0]
+
+
+def positions(key: Array, rows: Array, start: Array, count: int) -> Array:
+  """key[B, count]: the keys of the absolute positions start[b] .. start[b] + count - 1."""
+  return _fold_each(_stream(key, rows, _POSITION), start[:, None] + jnp.arange(count))
