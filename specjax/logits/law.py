@@ -19,7 +19,8 @@ def log_law(logits: Array, transform, counts: Array | None = None) -> Array:
   left, gives NaN in the whole row: callers must look for it, it never turns into a token here.
   """
   logits = logits.astype(jnp.promote_types(logits.dtype, jnp.float32))
-  return jax.nn.log_softmax(transform(logits, counts), axis=-1)
+  logits = transform(logits) if counts is None else transform(logits, counts)
+  return jax.nn.log_softmax(logits, axis=-1)
 
 
 def sample(key: Array, log_p: Array) -> Array:
