@@ -1,0 +1,51 @@
+"""Grouped-query attention over a cache, with an arbitrary mask among the new tokens."""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from specjax.models.cache import LayerCache
+from specjax.types import Array
+
+
+def visible(lengths: Array, mask: Array | None, width: int, capacity: int) -> Array:
+  """Which cache slots each of the `width` new tokens sees, bool[B, T, S].
+
+  Args:
+    lengths: int32[B], cached tokens; the new ones stand in the slots after them.
+    mask: bool[B, T, T], who sees whom among the new tokens; None is causal.
+    width: T.
+    capacity: S.
+  """
+  if mask is None:
+    mask = jnp.tril(jnp.ones((width, width), bool))[None]
+  mask = jnp.broadcast_to(mask, (lengths.shape[0], width, width))
+  past = jnp.arange(capacity)[None] < lengths[:, None]  # [B, S]
+  past = jnp.broadcast_to(past[:, None], (*mask.shape[:2], capacity))
+  put = lambda row, new, at: lax.dynamic_update_slice_in_dim(row, new, at, axis=1)
+  return jax.vmap(put)(past, mask, lengths)
+
+
+def attend(queries: Array, cache: LayerCache, sees: Array) -> Array:
+  """Softmax attention of queries [heads, head_dim, B, T], returned in the same shape.
+
+  `sees` bool[B, T, S] is the same for every head. Scores and the softmax are float32.
+  """
+  heads, dim, batch, width = queries.shape
+  kv = cache.keys.shape[1]
+  # One matrix product a KV head: the rows are its group of query heads times the tokens.
+  grouped = queries.reshape(kv, heads // kv, dim, batch, width).transpose(3, 0, 1, 4, 2)
+  grouped = grouped.reshape(batch, kv, -1, dim)
+  scores = jnp.einsum(
+      "bkmd,bksd->bkms", grouped, cache.keys, preferred_element_type=jnp.float32)
+  # The lowest finite number, not -inf: a padding query may see nothing, and the NaN it would get
+  # ends up in the cache, where even a weight of zero would spread it.
+  bias = jnp.where(sees, 0, jnp.finfo(jnp.float32).min).astype(jnp.float32)
+  scores = scores.reshape(batch, kv, heads // kv, width, -1) * dim**-0.5 + bias[:, None, None]
+  weights = jnp.exp(scores - scores.max(-1, keepdims=True))
+  total = weights.sum(-1).reshape(batch, kv, -1, 1)
+  weights = weights.reshape(batch, kv, -1, weights.shape[-1]).astype(cache.values.dtype)
+  mixed = jnp.einsum(
+      "bkms,bksd->bkmd", weights, cache.values, preferred_element_type=jnp.float32) / total
+  mixed = mixed.reshape(batch, kv, heads // kv, width, dim).transpose(1, 2, 4, 0, 3)
+  return mixed.reshape(queries.shape).astype(queries.dtype)
