@@ -1,0 +1,24 @@
+"""The law of a verification round, summed exactly over its coins."""
+
+import jax.numpy as jnp
+
+from specjax.types import Array, Draft
+from specjax.verify import walk
+from specjax.verify.rule import Rule
+
+
+def law(rule: Rule, draft: Draft, log_p: Array) -> Array:
+  """P(the walk stops at row i, the extra token is v), float[N + 1, V]; sums to 1.
+
+  Row 0 is the root and row n + 1 node n, as in `Decision.log_next`. The dtype follows `log_p`.
+
+  Raises:
+    ValueError: for a coupled rule, which flips no coins, and for what `Rule.decide` refuses.
+  """
+  if rule.decide is None:
+    raise ValueError("exact.law sums over the coins of a rule, and a coupled rule flips none.")
+  decision = rule.decide(draft, log_p)
+  accept = jnp.where(draft.valid, decision.accept, 0)
+  stops = walk.stops_bottom_up if rule.bottom_up else walk.stops_top_down
+  stop = stops(draft.parents, accept)
+  return stop[:, None] * jnp.exp(decision.log_next)

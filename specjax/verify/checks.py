@@ -1,0 +1,72 @@
+"""Checks of what is handed to a rule.
+
+Shapes are checked always. Values are checked at once where they are known (outside of jit), and as
+`checkify.debug_check`s under a trace: those cost nothing unless the caller wraps the function in
+`jax.experimental.checkify.checkify`.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.experimental import checkify
+
+from specjax.types import Array, Draft
+
+_MASS_TOLERANCE = 1e-3  # of a row's total probability; float32 sums over 1e5 tokens stay well below
+
+
+def check(draft: Draft, log_p: Array, trees: bool) -> None:
+  """Raises ValueError if a draft and the target's laws cannot be judged by a rule.
+
+  Args:
+    draft: the draft of one row.
+    log_p: float[N + 1, V].
+    trees: whether the rule accepts drafts that branch.
+  """
+  _check_shapes(draft, log_p)
+  laws = {"log_p": log_p} if draft.log_q is None else {"log_p": log_p, "draft.log_q": draft.log_q}
+  for name, rows in laws.items():
+    _check_values(
+        f"{name} {rows.shape} has a row that is not a law: its probabilities do not sum to 1 (or are "
+        "NaN). Rules take normalised log-probabilities; logits.log_law makes them.",
+        _is_law(rows, draft.valid if name == "draft.log_q" else None))
+  vocab = log_p.shape[-1]
+  _check_values(
+      f"draft.tokens {draft.tokens.shape} holds a valid token outside of the vocabulary of {vocab}.",
+      ~draft.valid | ((draft.tokens >= 0) & (draft.tokens < vocab)))
+  index = jnp.arange(draft.tokens.shape[0])
+  _check_values(
+      f"draft.parents {draft.parents.shape} must be ROOT (-1) or the index of an earlier node.",
+      (draft.parents >= -1) & (draft.parents < index))
+  if not trees:
+    _check_values(
+        f"draft.parents {draft.parents.shape} branches, and this rule judges chains only "
+        "(parents -1, 0, 1, ...). Rules for trees have rule.trees == True.",
+        draft.parents == index - 1)
+
+
+def _check_shapes(draft: Draft, log_p: Array) -> None:
+  if log_p.ndim != 2:
+    raise ValueError(
+        f"log_p must be float[N + 1, V] for one row, got shape {log_p.shape}; vmap over batches.")
+  nodes, vocab = log_p.shape[0] - 1, log_p.shape[1]
+  expected = {"tokens": (nodes,), "parents": (nodes,), "valid": (nodes,), "log_q": (nodes, vocab)}
+  for name, shape in expected.items():
+    value = getattr(draft, name)
+    if value is not None and value.shape != shape:
+      raise ValueError(
+          f"draft.{name} has shape {value.shape}, but log_p {log_p.shape} asks for {shape}: a draft of "
+          "N nodes needs N + 1 rows of log_p, the last of them for the bonus token.")
+
+
+def _is_law(rows: Array, wanted: Array | None) -> Array:
+  sums = jnp.exp(rows).sum(-1)
+  ok = jnp.abs(sums - 1) < _MASS_TOLERANCE  # false for NaN
+  return ok if wanted is None else ok | ~wanted
+
+
+def _check_values(message: str, ok: Array) -> None:
+  if isinstance(ok, jax.core.Tracer):
+    checkify.debug_check(ok.all(), message)
+  elif not np.asarray(ok).all():
+    raise ValueError(message)

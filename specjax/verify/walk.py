@@ -1,0 +1,99 @@
+"""Where a walk over a drafted tree stops: once every coin is known, or with what probability.
+
+All functions take one row's `parents` int32[N] (ROOT or an earlier index) and are safe under `vmap`.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from specjax.types import Array, PAD, ROOT
+
+
+def last_top_down(parents: Array, heads: Array) -> Array:
+  """The node int32[] where a top-down walk stops, ROOT if its first tests all fail.
+
+  Parents come first, so one pass in index order meets the children of the current node exactly when
+  they are due: a node is tested iff its parent is where the walk stands.
+  """
+  def test(current, node):
+    moves = heads[node] & (parents[node] == current)
+    return jnp.where(moves, node, current), None
+
+  nodes = jnp.arange(parents.shape[0], dtype=jnp.int32)
+  return lax.scan(test, jnp.int32(ROOT), nodes)[0]
+
+
+def first_bottom_up(parents: Array, heads: Array) -> Array:
+  """The first node int32[] in post-order whose coin shows heads, ROOT if there is none."""
+  if parents.shape[0] == 0:
+    return jnp.int32(ROOT)
+  last = parents.shape[0]
+  order = jnp.where(heads, post_order(parents), last)
+  return jnp.where(heads.any(), jnp.argmin(order), ROOT).astype(jnp.int32)
+
+
+def post_order(parents: Array) -> Array:
+  """int32[N]: the place of each node when children come before parents, first branch first."""
+  nodes = jnp.arange(parents.shape[0], dtype=jnp.int32)
+
+  def add_size(sizes, node):
+    return sizes.at[parents[node] + 1].add(sizes[node + 1]), None
+
+  # Row n + 1 holds node n and row 0 the root, so that a parent of ROOT needs no special case.
+  sizes = jnp.ones(parents.shape[0] + 1, jnp.int32)
+  sizes, _ = lax.scan(add_size, sizes, nodes, reverse=True)
+
+  def place(free, node):
+    start = free[parents[node] + 1]  # the first place not yet taken below this parent
+    free = free.at[parents[node] + 1].add(sizes[node + 1]).at[node + 1].set(start)
+    return free, start + sizes[node + 1] - 1
+
+  return lax.scan(place, jnp.zeros_like(sizes), nodes)[1]
+
+
+def stops_top_down(parents: Array, accept: Array) -> Array:
+  """float[N + 1]: the probability that a top-down walk stops at each row."""
+  def test(standing, node):
+    tested = standing[parents[node] + 1]
+    standing = standing.at[node + 1].set(tested * accept[node])
+    return standing.at[parents[node] + 1].set(tested * (1 - accept[node])), None
+
+  standing = jnp.zeros(accept.shape[0] + 1, accept.dtype).at[0].set(1)
+  return lax.scan(test, standing, jnp.arange(accept.shape[0]))[0]
+
+
+def stops_bottom_up(parents: Array, accept: Array) -> Array:
+  """float[N + 1]: the probability that a bottom-up walk stops at each row."""
+  places = post_order(parents)
+  in_order = jnp.zeros_like(accept).at[places].set(accept)
+  undecided = jnp.cumprod(jnp.append(jnp.ones(1, accept.dtype), 1 - in_order))
+  stops = (undecided[:-1] * in_order)[places]
+  return jnp.concatenate([undecided[-1:], stops])
+
+
+def path_to(parents: Array, node: Array, depth: int) -> Array:
+  """int32[depth]: the nodes from the root down to `node`, PAD after them."""
+  def climb(at, _):
+    return jnp.where(at == ROOT, ROOT, parents[at]), at
+
+  _, upward = lax.scan(climb, node, None, length=depth)
+  length = (upward != ROOT).sum(dtype=jnp.int32)
+  place = jnp.arange(depth, dtype=jnp.int32)
+  return jnp.where(place < length, upward[length - 1 - place], PAD)
+
+
+def contains(path: Array, nodes: Array) -> Array:
+  """bool[K]: which of the nodes int32[K] stand in path int32[D]."""
+  return (path[None, :] == nodes[:, None]).any(-1)
+
+
+def any_earlier_sibling(parents: Array, mark: Array) -> Array:
+  """bool[N]: whether some earlier sibling of each node carries the mark bool[N]."""
+  return (earlier_siblings(parents) & mark[None, :]).any(-1)
+
+
+def earlier_siblings(parents: Array) -> Array:
+  """bool[N, N]: [n, m] is true iff m is a sibling of n that stands before it."""
+  index = jnp.arange(parents.shape[0])
+  return (parents[:, None] == parents[None, :]) & (index[None, :] < index[:, None])
