@@ -1,0 +1,11 @@
+"""Logits to laws: transforms that compose, and the laws and tokens that come of them."""
+
+from specjax.logits.law import log_law, log_residual, noise, residual, sample, tv
+from specjax.logits.penalty import (
+    frequency_penalty,
+    presence_penalty,
+    repetition_penalty,
+    token_counts,
+)
+from specjax.logits.transform import chain, forbid, reads_counts, temperature, uses_counts
+from specjax.logits.truncate import min_p, top_k, top_p

@@ -8,6 +8,7 @@ with one key are coupled (Daliri, Musco, Suresh 2024, arXiv 2408.07978).
 import jax
 import jax.numpy as jnp
 
+from specjax.logits.transform import apply
 from specjax.types import Array
 
 
@@ -19,21 +20,50 @@ def log_law(logits: Array, transform, counts: Array | None = None) -> Array:
   left, gives NaN in the whole row: callers must look for it, it never turns into a token here.
   """
   logits = logits.astype(jnp.promote_types(logits.dtype, jnp.float32))
-  logits = transform(logits) if counts is None else transform(logits, counts)
-  return jax.nn.log_softmax(logits, axis=-1)
+  return jax.nn.log_softmax(apply(transform, logits, counts), axis=-1)
+
+
+def noise(key: Array, shape: tuple, dtype=jnp.float32) -> Array:
+  """The Gumbel field that `sample` reads with this key, float[shape].
+
+  The default mode of `jax.random.gumbel` draws 2^23 levels and never exceeds 16: a token of
+  probability 1e-8 would almost never win. Mode "high" is faithful down to about 1e-14.
+  """
+  return jax.random.gumbel(key, shape, dtype, mode="high")
 
 
 def sample(key: Array, log_p: Array) -> Array:
-  """One token int32[] from the law float[V]; the key is consumed."""
-  return jnp.argmax(log_p + jax.random.gumbel(key, log_p.shape, log_p.dtype)).astype(jnp.int32)
+  """One token int32[] from the law float[V]; the key is consumed.
+
+  An excluded token (-inf) is never returned. A NaN row has no token: the answer is meaningless, and
+  callers look for NaN before they use it.
+  """
+  return jnp.argmax(log_p + noise(key, log_p.shape, log_p.dtype)).astype(jnp.int32)
 
 
 def log_residual(log_p: Array, log_q: Array) -> Array:
   """The law proportional to [p - q]+ over the last axis, float[..., V].
 
-  Where p <= q everywhere the mass is zero; exact arithmetic never samples such a row, floats may,
-  and p itself is then returned rather than a NaN or an arbitrary token.
+  Leviathan et al. 2023 (section 2.3, arXiv 2211.17192). Differences are taken between logarithms,
+  so that nearby laws keep their digits. Where p <= q everywhere the mass is zero; exact arithmetic
+  never samples such a row, floats may, and p itself is then returned rather than a NaN or an
+  arbitrary token. NaN in either law stays NaN.
   """
-  residual = jnp.maximum(jnp.exp(log_p) - jnp.exp(log_q), 0)
-  mass = residual.sum(-1, keepdims=True)
-  return jnp.where(mass > 0, jnp.log(residual) - jnp.log(jnp.where(mass > 0, mass, 1)), log_p)
+  # log(p - q) = log p + log(1 - q / p); the test also takes out -inf on both sides.
+  below = log_p <= log_q
+  excess = log_p + jnp.log(-jnp.expm1(jnp.where(below, -1, log_q - log_p)))
+  log_r = jnp.where(below, -jnp.inf, excess)
+  empty = jnp.max(log_r, axis=-1, keepdims=True) == -jnp.inf
+  return jnp.where(empty, log_p, jax.nn.log_softmax(jnp.where(empty, 0, log_r), axis=-1))
+
+
+def residual(p: Array, q: Array) -> Array:
+  """[p - q]+ normalised over the last axis, float[..., V]; p itself where its mass is zero."""
+  excess = jnp.maximum(p - q, 0)
+  mass = excess.sum(-1, keepdims=True)
+  return jnp.where(mass > 0, excess / jnp.where(mass > 0, mass, 1), p)
+
+
+def tv(p: Array, q: Array) -> Array:
+  """Total variation between laws over the last axis, float[...]: half of sum |p - q|."""
+  return jnp.abs(p - q).sum(-1) / 2
