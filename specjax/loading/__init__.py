@@ -1,0 +1,6 @@
+"""Model files: GGUF, Hugging Face directories, tokenizers, and the default model."""
+
+from specjax.loading.default import default_model
+from specjax.loading.error import LoadError
+from specjax.loading.model import Model, check_same_vocabulary, load
+from specjax.loading.tokenizer import Tokenizer

@@ -1,0 +1,8 @@
+"""The one exception of this package."""
+
+
+class LoadError(ValueError):
+  """A model file that cannot be used.
+
+  The message is one paragraph: the file, what is wrong with it, what was expected and found.
+  """

@@ -1,0 +1,102 @@
+"""Whole models: from a path to a record."""
+
+import hashlib
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from specjax.loading import (
+    gguf_file, gguf_model, gguf_tokenizer, hf_directory, hf_model, hf_tokenizer, tensors)
+from specjax.loading.error import LoadError
+from specjax.loading.tokenizer import Tokenizer
+from specjax.models.config import ModelConfig
+from specjax.types import PyTree
+
+
+class Model(NamedTuple):
+  """A loaded model.
+
+  `sha256` is that of the GGUF file, or of a directory's weight files one after the other; it
+  identifies the weights in a record of an experiment.
+  """
+
+  config: ModelConfig
+  params: PyTree
+  tokenizer: Tokenizer
+  source: str
+  sha256: str
+
+
+def digest(*paths: Path) -> str:
+  """The hexadecimal SHA-256 of the files one after the other."""
+  total = hashlib.sha256()
+  for path in paths:
+    with open(path, "rb") as file:
+      while block := file.read(1 << 20):
+        total.update(block)
+  return total.hexdigest()
+
+
+def _load_gguf(path: Path, dtype: str) -> Model:
+  file = gguf_file.read(path)
+  config = gguf_model.config(file, dtype)
+  tokenizer = gguf_tokenizer.tokenizer(file)
+  params = tensors.assemble(config, gguf_model.tensors(file, config), str(path))
+  return Model(config, params, tokenizer, str(path), digest(path))
+
+
+def _load_directory(path: Path, dtype: str) -> Model:
+  config_path = path / "config.json"
+  config = hf_model.config(config_path, hf_directory.read_json(config_path), dtype)
+  tokenizer = hf_tokenizer.tokenizer(path)
+  shards = hf_directory.shards(path)
+  params = tensors.assemble(config, hf_directory.tensors(shards), str(path))
+  return Model(config, params, tokenizer, str(path), digest(*shards))
+
+
+def _check_tokenizer(model: Model) -> Model:
+  """A token that the model has no row for would be clamped to its last row without a word."""
+  size = model.config.vocab_size
+  largest = max((model.tokenizer.vocab_size - 1, *model.tokenizer.eos_ids))
+  if largest >= size:
+    raise LoadError(
+        f"{model.source}: the tokenizer knows the id {largest}, but the model has only {size} tokens.")
+  return model
+
+
+def load(path: str | os.PathLike, dtype: str = "float32") -> Model:
+  """Loads a GGUF file or a Hugging Face directory.
+
+  Args:
+    path: A `.gguf` file, or a directory with config.json, safetensors and tokenizer.json.
+    dtype: Of the weights in memory, "float32" or "bfloat16".
+
+  Raises:
+    LoadError: the path does not exist, or what is there is damaged or of an unsupported kind.
+  """
+  path = Path(path)
+  if not path.exists():
+    raise LoadError(f"{path}: no such file or directory; expected a GGUF file or a model directory.")
+  return _check_tokenizer((_load_directory if path.is_dir() else _load_gguf)(path, dtype))
+
+
+def check_same_vocabulary(target: Model, drafter: Model):
+  """Makes sure that a drafter's tokens mean to the target what they mean to the drafter.
+
+  Raises:
+    LoadError: the sizes of the vocabularies or the strings of some ids differ.
+  """
+  names = f"the target {target.source} and the drafter {drafter.source}"
+  sizes = target.config.vocab_size, drafter.config.vocab_size
+  if sizes[0] != sizes[1]:
+    raise LoadError(
+        f"{names} have vocabularies of different sizes, {sizes[0]} and {sizes[1]}; a drafter must "
+        f"share the target's vocabulary.")
+  ours, theirs = target.tokenizer.backend, drafter.tokenizer.backend
+  differ = [i for i in range(sizes[0]) if ours.id_to_token(i) != theirs.id_to_token(i)]
+  if differ:
+    first = ", ".join(
+        f"{i} ({ours.id_to_token(i)!r:.40} against {theirs.id_to_token(i)!r:.40})" for i in differ[:3])
+    raise LoadError(
+        f"{names} give different strings to {len(differ)} of {sizes[0]} ids, first {first}; a drafter "
+        f"must share the target's vocabulary.")
