@@ -35,6 +35,15 @@ def _fold_each(keys: Array, indices: Array) -> Array:
   return jax.vmap(jax.vmap(jax.random.fold_in, (None, 0)))(keys, indices)
 
 
+def from_seed(seed: int) -> Array:
+  """The key of a run, in which all bits of a seed in [0, 2^63) count.
+
+  While 64-bit types are off, `jax.random.key` drops the upper half of a seed in silence.
+  """
+  with jax.enable_x64(True):
+    return jax.random.key(seed)
+
+
 def draft(key: Array, rows: Array, round_: Array, depth: int) -> Array:
   """key[B, depth]: one key for each depth of the draft in this round."""
   fresh = _fold_each(_stream(key, rows, _DRAFT), jnp.broadcast_to(round_, (rows.shape[0], 1)))
@@ -50,4 +59,4 @@ def verify(key: Array, rows: Array, round_: Array) -> Array:
 
 def positions(key: Array, rows: Array, start: Array, count: int) -> Array:
   """key[B, count]: the keys of the absolute positions start[b] .. start[b] + count - 1."""
-  return _fold_each(_stream(key, rows, _POSITION), start[:, None] + jnp.arange(count))
+  return _fold_each(_stream(key, rows, _POSITION), start[:, None] + jnp.arange(count)[None, :])

@@ -1,0 +1,8 @@
+"""Decoding: one pure step, folded by one jitted loop or driven from the host."""
+
+from specjax.decode.decoder import Decoder, Round, autoregressive, speculative
+from specjax.decode.generate import Generation, generate, stream
+from specjax.decode.state import State
+
+__all__ = [
+    "Decoder", "Generation", "Round", "State", "autoregressive", "generate", "speculative", "stream"]

@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 
 from specjax.logits import law
-from specjax.types import Array, Decision, Draft, PAD, ROOT, Verdict, method, static
+from specjax.types import Array, Decision, Draft, PAD, Verdict, method, static
 from specjax.verify import checks, walk
 
 
@@ -89,14 +89,15 @@ def flip(key: Array, draft: Draft, decision: Decision, bottom_up: bool) -> tuple
 
 def verdict(draft: Draft, stop: Array, extra: Array, depth: int) -> Verdict:
   """The record of a walk that stopped at node `stop` (or ROOT) with the extra token int32[]."""
+  nodes = draft.tokens.shape[0]
   path = walk.path_to(draft.parents, stop, depth)
-  accepted = walk.contains(path, jnp.arange(draft.tokens.shape[0]))
-  on_path = (draft.parents == ROOT) | accepted[draft.parents]
+  accepted = walk.contains(path, jnp.arange(nodes))
+  on_path = jnp.append(jnp.ones(1, bool), accepted)[draft.parents + 1]  # the root always is
   beaten = walk.any_earlier_sibling(draft.parents, accepted)
   length = (path != PAD).sum(dtype=jnp.int32)
   place = jnp.arange(depth + 1)
-  tokens = jnp.where(
-      place < length, draft.tokens[jnp.append(path, PAD)], jnp.where(place == length, extra, PAD))
+  source = jnp.where(place < length, jnp.append(path, PAD), nodes)
+  tokens = jnp.where(place <= length, jnp.append(draft.tokens, extra)[source], PAD)
   return Verdict(
       tokens=tokens.astype(jnp.int32),
       count=length + 1,

@@ -74,8 +74,10 @@ def stops_bottom_up(parents: Array, accept: Array) -> Array:
 
 def path_to(parents: Array, node: Array, depth: int) -> Array:
   """int32[depth]: the nodes from the root down to `node`, PAD after them."""
+  above = jnp.append(jnp.full(1, ROOT, parents.dtype), parents)  # of row 0, the root, there is none
+
   def climb(at, _):
-    return jnp.where(at == ROOT, ROOT, parents[at]), at
+    return above[at + 1], at
 
   _, upward = lax.scan(climb, node, None, length=depth)
   length = (upward != ROOT).sum(dtype=jnp.int32)

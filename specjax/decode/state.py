@@ -1,0 +1,93 @@
+"""What a decoder remembers between rounds, and the checks before the first one."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from specjax.models import prefill
+from specjax.types import Array, PAD, PyTree, Target
+
+_SMALLEST = 512  # tokens: the least capacity, and so the number of compilations, stays small
+
+
+class State(NamedTuple):
+  """The state of B rows with room for S tokens each; lengths are per row."""
+
+  tokens: Array  # int32[B, S]: prompt and generated text, PAD after it
+  lengths: Array  # int32[B]: committed tokens
+  limits: Array  # int32[B]: the length at which a row is finished
+  eos: Array  # int32[E]: tokens that end a row; the first one emitted is kept
+  rows: Array  # int32[B]: row ids, on which randomness depends
+  round: Array  # int32[]: rounds played
+  done: Array  # bool[B]
+  failed: Array  # bool[B]: met a law that is not one (NaN logits); the row stopped before using it
+  cache: PyTree  # the target's; holds the first lengths - 1 tokens
+  drafter: PyTree
+
+
+def capacity(tokens: int, nodes: int) -> int:
+  """The bucket, in tokens, that holds a text of `tokens` and a drafted tree of `nodes` after it.
+
+  Powers of two, so that prompts of many lengths share a compilation.
+  """
+  size = _SMALLEST
+  while size < tokens + nodes:
+    size *= 2
+  assert size % prefill.CHUNK == 0
+  return size
+
+
+def prepare(
+    target: Target, nodes: int, prompts: Array, lengths: Array, max_new_tokens: int, eos,
+    rows: Array | None) -> tuple[Array, Array, Array, Array, Array]:
+  """Checks and pads what `Decoder.init` is given: tokens int32[B, S], lengths, limits, rows int32[B], eos int32[E]."""
+  _check_prompts(prompts, lengths, target.vocab_size, target.max_length)
+  if max_new_tokens < 1:
+    raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}.")
+  prompts, lengths = np.asarray(prompts, np.int32), np.asarray(lengths, np.int32)
+  limits = lengths + max_new_tokens
+  if target.max_length is not None:
+    limits = np.minimum(limits, target.max_length)
+  batch = prompts.shape[0]
+  size = capacity(limits.max(), nodes)
+  tokens = np.full((batch, size), PAD, np.int32)
+  for row, length in enumerate(lengths):
+    tokens[row, :length] = prompts[row, :length]
+  rows = np.arange(batch, dtype=np.int32) if rows is None else np.asarray(rows, np.int32)
+  if rows.shape != (batch,):
+    raise ValueError(f"rows must be int32[{batch}], one id a prompt, got shape {rows.shape}.")
+  arrays = (tokens, lengths, limits, rows, np.asarray(tuple(eos), np.int32))
+  return tuple(jnp.asarray(array) for array in arrays)
+
+
+def _check_prompts(
+    prompts: Array, lengths: Array, vocab_size: int, max_length: int | None) -> None:
+  if isinstance(prompts, jax.core.Tracer) or isinstance(lengths, jax.core.Tracer):
+    raise ValueError(
+        "decode checks prompts and lengths before it compiles anything, so they must be concrete "
+        "arrays: call generate and init outside of jit.")
+  prompts, lengths = np.asarray(prompts), np.asarray(lengths)
+  if prompts.ndim != 2 or lengths.shape != prompts.shape[:1]:
+    raise ValueError(
+        f"prompts must be int32[B, P] and lengths int32[B], got {prompts.shape} and {lengths.shape}.")
+  if not (np.issubdtype(prompts.dtype, np.integer) and np.issubdtype(lengths.dtype, np.integer)):
+    raise ValueError(
+        f"prompts and lengths must hold integers, got {prompts.dtype} and {lengths.dtype}.")
+  if prompts.shape[0] < 1:
+    raise ValueError("prompts holds no row: at least one prompt is needed.")
+  for row, length in enumerate(lengths):
+    if length < 1:
+      raise ValueError(f"The prompt of row {row} is empty: a model needs at least one token.")
+    if length > prompts.shape[1]:
+      raise ValueError(
+          f"lengths[{row}] = {length} exceeds the {prompts.shape[1]} columns of prompts.")
+    if max_length is not None and length >= max_length:
+      raise ValueError(
+          f"The prompt of row {row} has {length} tokens, but the context of the model holds "
+          f"{max_length} and the answer needs at least one of them.")
+    text = prompts[row, :length]
+    if text.min() < 0 or text.max() >= vocab_size:
+      raise ValueError(
+          f"The prompt of row {row} holds a token outside of the vocabulary of {vocab_size}.")

@@ -1,0 +1,41 @@
+"""The target's own first layers as the drafter: no second copy of weights, one shared cache.
+
+The inference scheme of LayerSkip (Elhoushi et al., ACL 2024, arXiv 2404.16710, section 4.3). A target
+that was not trained for early exit drafts poorly; the scheme is exact all the same.
+"""
+
+import jax.numpy as jnp
+from jax.tree_util import Partial
+
+from specjax.logits import drawing
+from specjax.types import Array, Context, Drafter, Params, Proposal, Target
+
+
+def layer_skip(exit_model: Target, gamma: int) -> Drafter:
+  """Drafts chains of `gamma` tokens with `exit_model`, an early exit of the target.
+
+  `exit_model` must read the target's parameters and write the target's cache
+  (`models.transformer.early_exit`). What it writes beyond the committed text is overwritten when the
+  target scores the draft.
+
+  Raises:
+    ValueError: if gamma < 1.
+  """
+  if gamma < 1:
+    raise ValueError(f"A drafter drafts at least one token, got gamma = {gamma}.")
+  return Drafter(
+      init=Partial(drawing.no_state), propose=Partial(_propose, exit_model),
+      observe=Partial(drawing.same_state), nodes=gamma, depth=gamma)
+
+
+def _propose(
+    exit_model: Target, keys: Array, params: Params, state: tuple, context: Context) -> Proposal:
+  def feed(cache, tokens, lengths):
+    output = exit_model.forward(params.target, cache, tokens[:, None], lengths, None, None)
+    return output.logits[:, 0], output.cache
+
+  last = jnp.take_along_axis(context.tokens, context.lengths[:, None] - 1, axis=1)[:, 0]
+  logits, cache = feed(context.cache, last, context.lengths - 1)
+  step = lambda cache, tokens, depth: feed(cache, tokens, context.lengths + depth)
+  draft, cache = drawing.draw_chain(logits, step, cache, keys, context.law)
+  return Proposal(draft, state, cache)

@@ -1,0 +1,58 @@
+"""Prompt lookup: what followed the last tokens the previous time they were seen.
+
+Saxena 2023 ("prompt lookup decoding"); the draft is a copy, hence a point mass, and costs nothing.
+"""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+from jax.tree_util import Partial
+
+from specjax.logits import drawing
+from specjax.types import Array, Context, Drafter, Params, Proposal
+
+
+@functools.lru_cache  # equal arguments give the equal record, so jit sees one drafter
+def ngram(gamma: int, longest: int = 3, shortest: int = 1) -> Drafter:
+  """Drafts `gamma` tokens by matching the last `longest` .. `shortest` tokens with earlier text.
+
+  The longest match wins, the latest among equals. Where the copy reaches the end of the text it goes
+  on with its own beginning, so a repetition is continued for as long as the draft. Without a match
+  the draft is empty (`valid` is false everywhere).
+
+  Raises:
+    ValueError: if gamma < 1 or not 1 <= shortest <= longest.
+  """
+  if gamma < 1:
+    raise ValueError(f"A drafter drafts at least one token, got gamma = {gamma}.")
+  if not 1 <= shortest <= longest:
+    raise ValueError(f"ngram needs 1 <= shortest <= longest, got {shortest} and {longest}.")
+  return Drafter(
+      init=Partial(drawing.no_state),
+      propose=Partial(functools.partial(_propose, longest, shortest)),
+      observe=Partial(drawing.same_state), nodes=gamma, depth=gamma)
+
+
+def _propose(
+    longest: int, shortest: int, keys: Array, params: Params, state: tuple, context: Context
+) -> Proposal:
+  del params
+  copy = lambda tokens, length: _copy(tokens, length, keys.shape[1], longest, shortest)
+  tokens, found = jax.vmap(copy)(context.tokens, context.lengths)
+  valid = jnp.broadcast_to(found[:, None], tokens.shape)
+  return Proposal(drawing.chain(tokens, None, valid), state, context.cache)
+
+
+def _copy(
+    text: Array, length: Array, gamma: int, longest: int, shortest: int) -> tuple[Array, Array]:
+  """The tokens int32[gamma] that followed the best match in text int32[S], and whether there is one."""
+  ends = jnp.arange(text.shape[0])  # a match ends just before this place
+  matched = jnp.zeros_like(ends)
+  alive = (ends >= 1) & (ends < length)
+  for back in range(1, longest + 1):
+    alive &= (ends >= back) & (jnp.roll(text, back) == text[length - back]) & (length > back)
+    matched += alive.astype(jnp.int32)
+  best = jnp.argmax(matched * text.shape[0] + jnp.where(matched > 0, ends, 0))  # longest first, then latest
+  period = jnp.maximum(length - best, 1)
+  return text[best + jnp.arange(gamma) % period], matched[best] >= shortest

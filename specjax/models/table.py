@@ -1,0 +1,105 @@
+"""Markov tables: models small enough to enumerate, for proofs and tests.
+
+A table of order k gives the law after the last k tokens, so laws depend on the prefix as they do in
+a real model. Positions before the start of the text count as token 0.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.tree_util import Partial
+
+from specjax.logits import drawing
+from specjax.types import Array, Context, Drafter, Output, Params, Proposal, PyTree, Target
+
+
+def target(logits: Array) -> Target:
+  """A Target whose law after the tokens ..., a, b is softmax(logits[..., a, b]).
+
+  Args:
+    logits: float[V] * order + [V]. The parameters are the table itself: pass any `params`.
+  """
+  logits = jnp.asarray(logits)
+  return Target(
+      init=Partial(_init),
+      forward=Partial(_forward, logits),
+      commit=Partial(_commit),
+      vocab_size=logits.shape[-1],
+      max_length=None)
+
+
+def drafter(logits: Array, gamma: int) -> Drafter:
+  """A Drafter that draws chains of `gamma` >= 1 tokens from a table of its own."""
+  if gamma < 1:
+    raise ValueError(f"A drafter drafts at least one token, got gamma = {gamma}.")
+  return Drafter(
+      init=Partial(drawing.no_state), propose=Partial(_propose, jnp.asarray(logits)),
+      observe=Partial(drawing.same_state), nodes=gamma, depth=gamma)
+
+
+def _init(params: PyTree, batch: int, capacity: int) -> Array:
+  del params
+  return jnp.zeros((batch, capacity), jnp.int32)
+
+
+def _forward(
+    logits: Array, params: PyTree, cache: Array, tokens: Array, lengths: Array,
+    depths: Array | None = None, mask: Array | None = None) -> Output:
+  del params
+  width = tokens.shape[1]
+  if depths is None:
+    depths = jnp.broadcast_to(jnp.arange(width), tokens.shape)
+    mask = jnp.broadcast_to(jnp.tril(jnp.ones((width, width), bool)), (*tokens.shape, width))
+  read = lambda *row: logits[_contexts(*row, logits.ndim - 1)]
+  scores = jax.vmap(read)(cache, tokens, lengths, depths, mask)
+  write = lambda row, new, start: lax.dynamic_update_slice(row, new, (start,))
+  return Output(scores, None, jax.vmap(write)(cache, tokens, lengths))
+
+
+def _contexts(
+    text: Array, tokens: Array, length: Array, depths: Array, mask: Array, order: int
+) -> tuple[Array, ...]:
+  """The last `order` tokens up to and including each new token: `order` arrays int32[T]."""
+  context = []
+  for back in reversed(range(order)):
+    depth = depths - back
+    here = mask & (depths[None, :] == depth[:, None])  # the ancestor that stands there
+    new = jnp.where(here, tokens[None, :], 0).sum(-1, dtype=jnp.int32)
+    place = length + depth
+    old = jnp.where(place >= 0, text[jnp.maximum(place, 0)], 0)
+    context.append(jnp.where(depth >= 0, new, old))
+  return tuple(context)
+
+
+def _commit(cache: Array, lengths: Array, path: Array) -> Array:
+  place = jnp.arange(path.shape[1])
+
+  def move(row, length, path):
+    kept = row[length + 1 + jnp.where(path >= 0, path, place)]
+    return lax.dynamic_update_slice(row, kept, (length + 1,))
+
+  return jax.vmap(move)(cache, lengths, path)
+
+
+def _propose(
+    logits: Array, keys: Array, params: Params, state: tuple, context: Context) -> Proposal:
+  del params
+  order = logits.ndim - 1
+  places = context.lengths[:, None] - order + jnp.arange(order)[None, :]
+  recent = jnp.where(
+      places >= 0, jnp.take_along_axis(context.tokens, jnp.maximum(places, 0), axis=1), 0)
+  read = lambda recent: logits[tuple(jnp.moveaxis(recent, 1, 0))]
+
+  def step(recent, tokens, depth):
+    del depth
+    recent = jnp.concatenate([recent, tokens[:, None]], axis=1)[:, 1:]
+    return read(recent), recent
+
+  draft, _ = drawing.draw_chain(
+      _rows(read(recent), keys.shape[0]), step, recent, keys, context.law)
+  return Proposal(draft, state, context.cache)
+
+
+def _rows(logits: Array, batch: int) -> Array:
+  """float[B, V], also for a table of order 0, whose law does not depend on the row."""
+  return jnp.broadcast_to(logits, (batch, logits.shape[-1]))
