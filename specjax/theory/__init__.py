@@ -1,0 +1,31 @@
+"""Speed-up formulas, optimal gamma, tree values and rooflines; no model and no measurement."""
+
+from specjax.theory.devices import DEVICES, Device
+from specjax.theory.lenience import lenient_acceptance, lenient_bound
+from specjax.theory.roofline import Attention, Roofline, roofline
+from specjax.theory.speed import (
+    break_even_alpha,
+    expected_tokens,
+    operation_factor,
+    optimal_gamma,
+    predicted_speedup,
+    speedup,
+)
+from specjax.theory.tree import tree_value
+
+__all__ = [
+    "Attention",
+    "DEVICES",
+    "Device",
+    "Roofline",
+    "break_even_alpha",
+    "expected_tokens",
+    "lenient_acceptance",
+    "lenient_bound",
+    "operation_factor",
+    "optimal_gamma",
+    "predicted_speedup",
+    "roofline",
+    "speedup",
+    "tree_value",
+]
