@@ -1,7 +1,7 @@
 """Reading the arguments of a formula: their bounds, and one array namespace for all of them.
 
-Host numbers (Python, NumPy) are computed in NumPy float64, so that a table of a paper can be checked
-to the last digit; JAX arrays stay in JAX, so that a formula works under `jit` and `grad`.
+Host numbers (Python, NumPy) are computed in NumPy float64, so that a table of a paper can be
+checked to the last digit; JAX arrays stay in JAX, so that a formula works under `jit` and `grad`.
 """
 
 import jax

@@ -1,9 +1,9 @@
 """The roofline of a decoding pass: when it waits for memory, and how many rows that leaves free.
 
-Williams, Waterman, Patterson, "Roofline", CACM 52(4), 2009. A pass reads every weight once and every
-cached key and value of its sequences once, whatever the number of rows; its arithmetic grows with the
-rows. Until the arithmetic takes as long as the reading, a further row costs almost nothing: these are
-the rows that speculative decoding fills.
+Williams, Waterman, Patterson, "Roofline", CACM 52(4), 2009. A pass reads every weight once and
+every cached key and value of its sequences once, whatever the number of rows; its arithmetic grows
+with the rows. Until the arithmetic takes as long as the reading, a further row costs almost nothing:
+these are the rows that speculative decoding fills.
 """
 
 from typing import NamedTuple
@@ -41,8 +41,9 @@ def roofline(device: str | Device, parameters: float, dtype: str = "bfloat16", b
              rows: int = 1, context: int = 0, attention: Attention | None = None) -> Roofline:
   """Bounds the time of a decoding pass from below.
 
-  Arithmetic is 2 FLOP for each parameter and row, plus 4 layers heads head_size context for attention
-  over the cache (two products). Activations, logits and what a row writes to the cache are left out.
+  Arithmetic is 2 FLOP for each parameter and row, plus 4 layers heads head_size context for
+  attention over the cache (two products). Activations, logits and what a row writes to the cache are
+  left out.
   With an untied embedding, leave its parameters out: a pass looks up rows of it only.
 
   Args:
@@ -66,7 +67,7 @@ def roofline(device: str | Device, parameters: float, dtype: str = "bfloat16", b
         "parameters must be positive, batch and rows at least 1 and context at least 0; got "
         f"{parameters}, {batch}, {rows}, {context}.")
   if context and attention is None:
-    raise ValueError("a context needs `attention`: the cache it reads has layers, heads and a size.")
+    raise ValueError("a context needs `attention`: the cache has layers, heads and a head size.")
   shape = attention or Attention(0, 0, 0, 0)
   width = jnp.dtype(dtype).itemsize
   weight_bytes = parameters * width
@@ -86,5 +87,6 @@ def _device(device: str | Device) -> Device:
   if isinstance(device, Device):
     return device
   if device not in DEVICES:
-    raise ValueError(f"there is no device {device!r}; known are {sorted(DEVICES)}, or pass a Device.")
+    raise ValueError(
+        f"there is no device {device!r}; known are {sorted(DEVICES)}, or pass a Device.")
   return DEVICES[device]

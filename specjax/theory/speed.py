@@ -1,9 +1,10 @@
 """How many tokens a target pass gives, and what that is worth.
 
 Leviathan, Kalman, Matias, "Fast Inference from Transformers via Speculative Decoding", ICML 2023,
-arXiv 2211.17192, section 3. Symbols are the paper's: alpha is the probability that a drafted token is
-accepted (independent between positions), gamma the drafted tokens of a round, c the time of one draft
-step divided by that of one target pass. Every argument may be a number or an array; arrays broadcast.
+arXiv 2211.17192, section 3. Symbols are the paper's: alpha is the probability that a drafted token
+is accepted (independent between positions), gamma the drafted tokens of a round, c the time of one
+draft step divided by that of one target pass. Every argument may be a number or an array, and arrays
+broadcast.
 """
 
 import numpy as np
@@ -22,9 +23,9 @@ def expected_tokens(alpha, gamma):
     ValueError: alpha outside [0, 1] or gamma < 0.
   """
   xp, (alpha, gamma) = inputs.read(alpha=alpha, gamma=gamma)
-  # Near 1 both sides of the fraction cancel, so 1 - alpha^(gamma + 1) is taken by expm1 there, and at
-  # 1 itself the first two terms of its series give the value and the slope. The inner `where`s keep
-  # the unused branches finite, gradients included.
+  # Near 1 both sides of the fraction cancel, so 1 - alpha^(gamma + 1) is taken by expm1 there, and
+  # at 1 itself the first two terms of its series give the value and the slope. The inner `where`s
+  # keep the unused branches finite, gradients included.
   certain, high = alpha >= 1, alpha > 0.5
   near = xp.where(high & ~certain, alpha, 0.75)
   small = xp.where(high, 0.25, alpha)
@@ -42,8 +43,8 @@ def predicted_speedup(tau, gamma, c, window_cost=1.0):
     gamma: drafting steps of a round (the depth of the tree, for trees).
     c: one drafting step / one single-row target pass, in time.
     window_cost: V(gamma + 1), the pass that scores the draft / one single-row target pass. 1 is the
-      usual assumption that the extra rows are free; `roofline` says up to where it can hold. Sequoia's
-      t(n) (arXiv 2402.12374, section 3.3) is the same quantity.
+      usual assumption that the extra rows are free; `roofline` says up to where it can hold.
+      Sequoia's t(n) (arXiv 2402.12374, section 3.3) is the same quantity.
 
   Raises:
     ValueError: a negative argument.

@@ -10,9 +10,10 @@ import numpy as np
 def tree_value(acceptance, nodes: int, depth: int | None = None) -> np.ndarray:
   """Tokens per target pass of the best tree of at most 1 .. nodes nodes, float64[nodes].
 
-  The recursion, with T[n, b] the best tree of n nodes whose root has b children and T_max its maximum
-  over b:  T[n, b] = max_m T[n - m, b - 1] + P_b T_max[m],  T[1, 0] = 1. The root is a node (it stands
-  for the extra token, which every pass gives), so entry n - 1 belongs to n - 1 drafted tokens.
+  The recursion, with T[n, b] the best tree of n nodes whose root has b children and T_max its
+  maximum over b:  T[n, b] = max_m T[n - m, b - 1] + P_b T_max[m],  T[1, 0] = 1. The root is a node
+  (it stands for the extra token, which every pass gives), so entry n - 1 belongs to n - 1 drafted
+  tokens.
 
   Args:
     acceptance: float[B]; entry b is P_(b+1), the probability that the walk moves to child b of a
@@ -26,8 +27,8 @@ def tree_value(acceptance, nodes: int, depth: int | None = None) -> np.ndarray:
   acceptance = np.asarray(acceptance, np.float64)
   if acceptance.ndim != 1 or (acceptance < 0).any() or not acceptance.sum() <= 1 + 1e-9:
     raise ValueError(
-        "acceptance must be float[B], the probabilities of moving to child 1 .. B of a node, which are "
-        f"at least 0 and sum to at most 1; got {acceptance}.")
+        "acceptance must be float[B], the probabilities of moving to child 1 .. B of a node, which "
+        f"are at least 0 and sum to at most 1; got {acceptance}.")
   if nodes < 1 or (depth is not None and depth < 0):
     raise ValueError(f"nodes must be at least 1 and depth at least 0; got {nodes} and {depth}.")
   levels = nodes - 1 if depth is None else min(depth, nodes - 1)
