@@ -2,8 +2,8 @@
 
 Williams, Waterman, Patterson, "Roofline", CACM 52(4), 2009. A pass reads every weight once and
 every cached key and value of its sequences once, whatever the number of rows; its arithmetic grows
-with the rows. Until the arithmetic takes as long as the reading, a further row costs almost nothing:
-these are the rows that speculative decoding fills.
+with the rows. Until the arithmetic takes as long as the reading, a further row costs almost
+nothing: these are the rows that speculative decoding fills.
 """
 
 from typing import NamedTuple
@@ -42,8 +42,8 @@ def roofline(device: str | Device, parameters: float, dtype: str = "bfloat16", b
   """Bounds the time of a decoding pass from below.
 
   Arithmetic is 2 FLOP for each parameter and row, plus 4 layers heads head_size context for
-  attention over the cache (two products). Activations, logits and what a row writes to the cache are
-  left out.
+  attention over the cache (two products). Activations, logits and what a row writes to the cache
+  are left out.
   With an untied embedding, leave its parameters out: a pass looks up rows of it only.
 
   Args:

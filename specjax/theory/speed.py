@@ -3,8 +3,8 @@
 Leviathan, Kalman, Matias, "Fast Inference from Transformers via Speculative Decoding", ICML 2023,
 arXiv 2211.17192, section 3. Symbols are the paper's: alpha is the probability that a drafted token
 is accepted (independent between positions), gamma the drafted tokens of a round, c the time of one
-draft step divided by that of one target pass. Every argument may be a number or an array, and arrays
-broadcast.
+draft step divided by that of one target pass. Every argument may be a number or an array, and
+arrays broadcast.
 """
 
 import numpy as np
