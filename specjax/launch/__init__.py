@@ -1,0 +1,1 @@
+"""Running experiments: flags, configuration, records. absl flags are defined from here on."""

@@ -1,0 +1,27 @@
+"""SmolLM2-135M-Instruct (the default model), drafted for by prompt lookup.
+
+    python -m experiments.decode --config=configs/smollm2.py --prompts=extraction
+
+Prompt lookup copies from the prompt, so it pays where the answer repeats it (extraction and
+summarising) and drafts little elsewhere. At temperature 0 the text is that of plain decoding.
+"""
+
+from ml_collections import config_dict
+
+
+def get_config() -> config_dict.ConfigDict:
+  return config_dict.ConfigDict(dict(
+      target="",  # the default model; or a GGUF file, or a Hugging Face directory
+      drafter="ngram",  # ngram, layer_skip:LAYERS, or the path of a model
+      rule="token",
+      gamma=4,
+      tree="",  # a chain
+      temperature=0.0,
+      top_k=0,  # off
+      top_p=1.0,  # off
+      min_p=0.0,  # off
+      max_new_tokens=128,
+      batch_size=1,
+      strict=False,
+      dtype="float32",
+  ))

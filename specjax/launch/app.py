@@ -1,0 +1,102 @@
+"""The frame of every experiment: flags in, one JSON object out, clear errors.
+
+    def main(_):
+      app.emit("certify", {...})
+
+    if __name__ == "__main__":
+      app.run(main)
+"""
+
+import os
+import pathlib
+import sys
+
+from absl import app as absl_app
+from absl import flags
+
+from specjax.launch import config, errors, runtime, strict_json
+
+USER_ERROR = 2  # exit code of a bad flag, file, prompt or checkpoint
+
+
+class _SeedParser(flags.ArgumentParser):
+  """A seed is a non-negative int64; anything else would alias another seed in silence."""
+
+  syntactic_help = "an integer from 0 to 2^63 - 1"
+
+  def parse(self, argument):
+    text = str(argument)
+    if not (text.isascii() and text.isdigit()) or int(text) >= 2**63:
+      raise ValueError(f"a seed is {self.syntactic_help}")
+    return int(text)
+
+  def flag_type(self):
+    return "int"
+
+
+SEED = flags.DEFINE(_SeedParser(), "seed", 0, "the only source of randomness of a run")
+OUT = flags.DEFINE_string("out", None, "folder for the results; made if it is missing")
+JSON = flags.DEFINE_bool("json", False, "print the result as JSON, as the last line of stdout")
+
+
+def run(main) -> None:
+  """Runs `main(argv)` as the program and exits with what it returns (None is success).
+
+  A mistake of the user's ends with one paragraph on stderr and exit code 2; a bug keeps its
+  traceback. JAX is configured (see `runtime`) before `main` starts.
+  """
+  for name in ("seed", "out", "json", "config"):  # --help shows the flags of the main module
+    if name in flags.FLAGS:
+      flags.FLAGS.register_key_flag_for_module(sys.argv[0], flags.FLAGS[name])
+  absl_app.run(lambda argv: _guard(lambda: _start(main, argv)), flags_parser=_parse)
+
+
+def emit(name: str, result: dict) -> None:
+  """Reports the result of an experiment: to stdout with --json, to OUT/<name>.json with --out."""
+  line = strict_json.dumps(result)
+  if OUT.value is not None:
+    folder = pathlib.Path(OUT.value)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(line + "\n", encoding="utf-8")
+  if JSON.value:
+    print(line, flush=True)
+
+
+def _parse(argv):
+  def parse():
+    try:
+      return flags.FLAGS(config.command_line(argv))
+    except (AttributeError, KeyError) as error:
+      raise config.unknown_key(error) from error
+
+  return _guard(parse)
+
+
+def _start(main, argv):
+  if len(argv) > 1:
+    raise ValueError(f"unexpected argument {argv[1]!r}: everything is given as --flag=value")
+  if OUT.value is not None:  # before the work, not after it
+    pathlib.Path(OUT.value).mkdir(parents=True, exist_ok=True)
+  runtime.configure()
+  return main(argv)
+
+
+def _guard(call):
+  """Calls; ends the program with a paragraph if the user made a mistake."""
+  try:
+    return call()
+  except BrokenPipeError:  # the reader of our output has gone (`... | head`): nobody to tell
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(0)
+  except KeyboardInterrupt:
+    _fail("interrupted", 130)
+  except Exception as error:
+    if not errors.is_user_error(error):
+      raise
+    _fail(errors.paragraph(error))
+
+
+def _fail(message: str, code: int = USER_ERROR):
+  print(f"{pathlib.Path(sys.argv[0]).stem}: error: {message}", file=sys.stderr, flush=True)
+  sys.exit(code)
+

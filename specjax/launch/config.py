@@ -1,0 +1,156 @@
+"""From `--config=FILE --config.KEY=VALUE` to a frozen, validated record.
+
+`configs/*.py` return an ml_collections ConfigDict, which is what absl flags can override; nothing
+else of the project sees one. `read` turns it into a `DecodeConfig` at once, and whoever holds a
+`DecodeConfig` need not check anything again.
+"""
+
+import dataclasses
+import difflib
+import pathlib
+import re
+import traceback
+
+from absl import flags
+from ml_collections import config_flags
+
+DTYPES = ("float32", "bfloat16")
+DEFAULT_FILE = pathlib.Path(__file__).resolve().parents[2] / "configs" / "smollm2.py"
+
+# ml_collections searches the command line for overrides; left alone it would read sys.argv, and that
+# before flags are parsed.
+_command_line: list[str] = []
+
+
+@dataclasses.dataclass(frozen=True)
+class DecodeConfig:
+  """One decoding experiment; every value is checked when the record is made.
+
+  Raises:
+    ValueError: names the key, the value and what is allowed.
+  """
+
+  target: str = ""  # a GGUF file or a Hugging Face directory; empty: the default model
+  drafter: str = "ngram"  # a name, NAME:NUMBER, or the path of a model
+  rule: str = "token"  # a name of specjax.verify, or NAME:NUMBERS
+  gamma: int = 4  # tokens drafted a round; 0 is plain decoding
+  tree: str = ""  # a token tree; empty: a chain
+  temperature: float = 0.0  # 0: the most likely token
+  top_k: int = 0  # 0: off
+  top_p: float = 1.0  # 1: off
+  min_p: float = 0.0  # 0: off
+  max_new_tokens: int = 128
+  batch_size: int = 1
+  strict: bool = False  # every target pass through one window: bitwise equal logits
+  dtype: str = "float32"
+
+  def __post_init__(self):
+    for field in dataclasses.fields(self):
+      _check_type(field, getattr(self, field.name))
+    _check(self.gamma >= 0, "gamma", self.gamma, "0 (plain decoding) or more")
+    _check(0 <= self.temperature < float("inf"), "temperature", self.temperature, "0 or more")
+    _check(self.top_k >= 0, "top_k", self.top_k, "0 (off) or more")
+    _check(0 < self.top_p <= 1, "top_p", self.top_p, "above 0 and at most 1 (off)")
+    _check(0 <= self.min_p <= 1, "min_p", self.min_p, "from 0 (off) to 1")
+    _check(self.max_new_tokens >= 1, "max_new_tokens", self.max_new_tokens, "1 or more")
+    _check(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
+    _check(self.dtype in DTYPES, "dtype", self.dtype, " or ".join(DTYPES))
+    _check(self.drafter != "", "drafter", self.drafter, "a name or the path of a model")
+    _check(self.rule != "", "rule", self.rule, "a name")
+
+
+def from_mapping(mapping, source: str = "config") -> DecodeConfig:
+  """A `DecodeConfig` from a dict-like of its fields; those that are missing take their defaults.
+
+  Raises:
+    ValueError: an unknown key (names `source` and the nearest key) or a bad value.
+  """
+  known = [field.name for field in dataclasses.fields(DecodeConfig)]
+  for key in mapping:
+    if key not in known:
+      raise ValueError(f"{source}: unknown key {key!r}{nearest(str(key), known)}")
+  return DecodeConfig(**{key: _whole_as_float(key, mapping[key]) for key in mapping})
+
+
+def nearest(word: str, known) -> str:
+  """A tail for an error message: the known word nearest to `word`, or all of them."""
+  close = difflib.get_close_matches(word, known, n=1)
+  return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(sorted(known))}"
+
+
+def define(fallback: pathlib.Path | None = DEFAULT_FILE) -> flags.FlagHolder:
+  """Defines --config with its --config.KEY overrides; `fallback` is read if no file is named."""
+  holder = config_flags.DEFINE_config_file(
+      "config", None, "experiment file; change its keys with --config.KEY=VALUE",
+      sys_argv=_command_line)
+  flags.FLAGS["config"].parser = _FileParser(fallback)
+  return holder
+
+
+def command_line(argv: list[str]) -> list[str]:
+  """The command line to parse: `argv`, with the fallback of --config if it names no file."""
+  _command_line[:] = argv
+  named = any(re.match(r"--?config(=|$)", argument) for argument in argv)
+  if "config" in flags.FLAGS and not named and flags.FLAGS["config"].parser.fallback:
+    _command_line.insert(1, f"--config={flags.FLAGS['config'].parser.fallback}")
+  return list(_command_line)
+
+
+def read(holder: flags.FlagHolder) -> DecodeConfig:
+  """The validated configuration of this run.
+
+  Raises:
+    ValueError: no such file, an unknown key, a bad value.
+  """
+  path = flags.FLAGS[holder.name].config_filename
+  _existing(path)
+  return from_mapping(holder.value, path)
+
+
+def unknown_key(error: AttributeError | KeyError) -> ValueError:
+  """What ml_collections says of an unknown --config.KEY, as a message for the user."""
+  text = str(error)
+  key = (re.search(r"lookup: ([\w.]+)", text) or re.search(r"([\w.]+)", text)).group(1)
+  return ValueError(
+      f"--config.{key}: unknown key {key!r}{nearest(key, flags.FLAGS['config'].parser.keys)}")
+
+
+class _FileParser(config_flags.config_flags.ConfigFileFlagParser):
+  """Says at once, in one paragraph, what is wrong with a configuration file."""
+
+  def __init__(self, fallback: pathlib.Path | None):
+    super().__init__("config")
+    self.fallback = fallback
+    self.keys: list[str] = []
+
+  def parse(self, path):
+    _existing(path)
+    try:
+      parsed = super().parse(path)
+      self.keys = list(parsed)
+      return parsed
+    except Exception as error:  # the file is a program: anything can happen in it
+      lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
+      where = f"line {lines[-1]}: " if lines else ""
+      raise ValueError(f"{where}{type(error).__name__}: {error}") from error
+
+
+def _existing(path: str):
+  if not pathlib.Path(path.split(":")[0]).is_file():
+    raise ValueError(f"no configuration file {path!r} in {pathlib.Path.cwd()}")
+
+
+def _whole_as_float(key: str, value):
+  kind = DecodeConfig.__dataclass_fields__[key].type
+  return float(value) if kind is float and type(value) is int else value
+
+
+def _check_type(field, value):
+  # bool is an int to Python; gamma=True is a mistake all the same
+  if type(value) is not field.type:
+    raise ValueError(f"config.{field.name} is a {field.type.__name__}, got {value!r}")
+
+
+def _check(ok: bool, key: str, value, allowed: str):
+  if not ok:
+    raise ValueError(f"config.{key} must be {allowed}, got {value!r}")
