@@ -34,7 +34,7 @@ def check(draft: Draft, log_p: Array, trees: bool) -> None:
   _check_values(
       f"draft.tokens {draft.tokens.shape} holds a valid token outside of the vocabulary of {vocab}.",
       ~draft.valid | ((draft.tokens >= 0) & (draft.tokens < vocab)))
-  index = jnp.arange(draft.tokens.shape[0])
+  index = jnp.arange(draft.tokens.shape[0], dtype=jnp.int32)
   _check_values(
       f"draft.parents {draft.parents.shape} must be ROOT (-1) or the index of an earlier node.",
       (draft.parents >= -1) & (draft.parents < index))

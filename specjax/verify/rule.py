@@ -91,11 +91,11 @@ def verdict(draft: Draft, stop: Array, extra: Array, depth: int) -> Verdict:
   """The record of a walk that stopped at node `stop` (or ROOT) with the extra token int32[]."""
   nodes = draft.tokens.shape[0]
   path = walk.path_to(draft.parents, stop, depth)
-  accepted = walk.contains(path, jnp.arange(nodes))
+  accepted = walk.contains(path, jnp.arange(nodes, dtype=jnp.int32))
   on_path = jnp.append(jnp.ones(1, bool), accepted)[draft.parents + 1]  # the root always is
   beaten = walk.any_earlier_sibling(draft.parents, accepted)
   length = (path != PAD).sum(dtype=jnp.int32)
-  place = jnp.arange(depth + 1)
+  place = jnp.arange(depth + 1, dtype=jnp.int32)
   source = jnp.where(place < length, jnp.append(path, PAD), nodes)
   tokens = jnp.where(place <= length, jnp.append(draft.tokens, extra)[source], PAD)
   return Verdict(

@@ -60,7 +60,7 @@ def stops_top_down(parents: Array, accept: Array) -> Array:
     return standing.at[parents[node] + 1].set(tested * (1 - accept[node])), None
 
   standing = jnp.zeros(accept.shape[0] + 1, accept.dtype).at[0].set(1)
-  return lax.scan(test, standing, jnp.arange(accept.shape[0]))[0]
+  return lax.scan(test, standing, jnp.arange(accept.shape[0], dtype=jnp.int32))[0]
 
 
 def stops_bottom_up(parents: Array, accept: Array) -> Array:
@@ -97,5 +97,5 @@ def any_earlier_sibling(parents: Array, mark: Array) -> Array:
 
 def earlier_siblings(parents: Array) -> Array:
   """bool[N, N]: [n, m] is true iff m is a sibling of n that stands before it."""
-  index = jnp.arange(parents.shape[0])
+  index = jnp.arange(parents.shape[0], dtype=jnp.int32)
   return (parents[:, None] == parents[None, :]) & (index[None, :] < index[:, None])
