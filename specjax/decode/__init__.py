@@ -1,8 +1,9 @@
 """Decoding: one pure step, folded by one jitted loop or driven from the host."""
 
 from specjax.decode.decoder import Decoder, Round, autoregressive, speculative
-from specjax.decode.generate import Generation, generate, stream
+from specjax.decode.generate import Generation, check_finite, generate, run, stream
 from specjax.decode.state import State
 
 __all__ = [
-    "Decoder", "Generation", "Round", "State", "autoregressive", "generate", "speculative", "stream"]
+    "Decoder", "Generation", "Round", "State", "autoregressive", "check_finite", "generate", "run",
+    "speculative", "stream"]

@@ -76,19 +76,30 @@ def check_finite(failed: Array, lengths: Array) -> None:
         f"position {np.asarray(lengths)[row]}, so there is no law to draw from. Generation stopped.")
 
 
-@jax.jit
-def _run(
-    decoder: Decoder, key: Array, params: Params, tokens: Array, lengths: Array, limits: Array,
-    rows: Array, eos: Array) -> tuple[Array, Array, Array, counts.Counts]:
-  """(tokens int32[B, S], lengths int32[B], failed bool[B], counts) of the finished rows."""
+@functools.partial(jax.jit, donate_argnums=3)
+def run(
+    decoder: Decoder, key: Array, params: Params | PyTree, state: State
+) -> tuple[State, counts.Counts]:
+  """`step` folded until every row is done; what `generate` does once the prompts are read.
+
+  The state is donated. Rows with NaN logits end with `failed` set: see `check_finite`.
+  """
   def play(carry):
     state, stats = carry
     played = decoder.play(key, params, state)
     return played.state, counts.add(stats, played.verdict, played.depths)
 
+  zeros = counts.zeros(state.tokens.shape[0], decoder.drafter.depth)
+  return lax.while_loop(lambda carry: ~carry[0].done.all(), play, (state, zeros))
+
+
+@jax.jit
+def _run(
+    decoder: Decoder, key: Array, params: Params, tokens: Array, lengths: Array, limits: Array,
+    rows: Array, eos: Array) -> tuple[Array, Array, Array, counts.Counts]:
+  """(tokens int32[B, S], lengths int32[B], failed bool[B], counts) of the finished rows."""
   first = start(decoder, params, tokens, lengths, limits, rows, eos)
-  zeros = counts.zeros(tokens.shape[0], decoder.drafter.depth)
-  state, stats = lax.while_loop(lambda carry: ~carry[0].done.all(), play, (first, zeros))
+  state, stats = run(decoder, key, params, first)
   return state.tokens, state.lengths, state.failed, stats
 
 
