@@ -21,7 +21,7 @@ def greedy() -> Rule:
 
 
 def _decide(draft: Draft, log_p: Array) -> Decision:
-  best = jnp.argmax(log_p, -1)
+  best = jnp.argmax(log_p, -1).astype(jnp.int32)
   agrees = draft.valid & (draft.tokens == best[draft.parents + 1])
   return Decision(
       accept=agrees.astype(log_p.dtype),
