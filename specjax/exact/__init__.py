@@ -1,5 +1,6 @@
 """Exact laws of rules, by enumeration instead of sampling."""
 
+from specjax.exact.certify import Case, Certificate, certify
 from specjax.exact.law import law
 
-__all__ = ["law"]
+__all__ = ["Case", "Certificate", "certify", "law"]

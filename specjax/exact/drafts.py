@@ -1,0 +1,175 @@
+"""Every draft that a way of drafting can produce, with its probability.
+
+A `Scheme` is a tree shape and a way to draw siblings:
+
+  INDEPENDENT          every node from the drafter's law after its parent (chains; SpecTr; K paths).
+  WITHOUT_REPLACEMENT  a node never repeats an earlier sibling and records the law without them
+                       (recursive rejection, Sequoia). Where nothing is left the node is invalid.
+  MERGED               drawn like INDEPENDENT, then nodes of equal text are merged: the later one
+                       becomes invalid and its children move to the first (K paths as one tree).
+  DETERMINISTIC        chosen by any function of the text; point masses (prompt lookup, top-k trees).
+                       A rule must keep the law for each single draft, so none is averaged over.
+"""
+
+import functools
+import itertools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from specjax.exact import prefixes
+from specjax.types import Array, Draft, PAD, ROOT
+
+INDEPENDENT = "independent"
+WITHOUT_REPLACEMENT = "without replacement"
+MERGED = "merged"
+DETERMINISTIC = "deterministic"
+
+
+class Scheme(NamedTuple):
+  """A way of drafting; hashable, so that it can be a static argument of a jit."""
+
+  name: str
+  parents: tuple[int, ...]
+  siblings: str = INDEPENDENT
+  invalid: tuple[int, ...] = ()  # nodes that are never drafted, with everything below them
+
+  @property
+  def depth(self) -> int:
+    return max(_depths(self.parents), default=0)
+
+  @property
+  def drafted(self) -> tuple[bool, ...]:
+    """Which nodes are not excluded by `invalid`."""
+    drafted = []
+    for node, parent in enumerate(self.parents):
+      drafted.append(node not in self.invalid and (parent == ROOT or drafted[parent]))
+    return tuple(drafted)
+
+  @property
+  def is_chain(self) -> bool:
+    return self.parents == tuple(range(-1, len(self.parents) - 1))
+
+
+class Drafts(NamedTuple):
+  """All A drafts of one system."""
+
+  draft: Draft  # every field with a leading axis A
+  weight: Array  # float[A]: the probability of each; 1 for each if the scheme is DETERMINISTIC
+  prefixes: Array  # int32[A, N + 1]: the text at the root and at each node, see `prefixes`
+
+
+def chain(gamma: int) -> Scheme:
+  """A single path of gamma tokens."""
+  return Scheme(f"chain {gamma}", tuple(range(-1, gamma - 1)))
+
+
+def paths(number: int, gamma: int, siblings: str = INDEPENDENT) -> Scheme:
+  """`number` paths of gamma tokens, separate from the root on."""
+  parents = [ROOT if step == 0 else path * gamma + step - 1
+             for path in range(number) for step in range(gamma)]
+  return Scheme(f"{number} paths of {gamma}, {siblings}", tuple(parents), siblings)
+
+
+def tree(branching: tuple[int, ...], siblings: str) -> Scheme:
+  """Every node at depth d has branching[d] children."""
+  parents, level = [], [ROOT]
+  for width in branching:
+    start = len(parents)
+    parents += [parent for parent in level for _ in range(width)]
+    level = range(start, len(parents))
+  return Scheme(f"{'x'.join(map(str, branching))} tree, {siblings}", tuple(parents), siblings)
+
+
+def enumerate_drafts(scheme: Scheme, log_q: Array) -> Drafts:
+  """All drafts of one system.
+
+  Rows of `log_q` that belong to invalid nodes are NaN, for no rule may look at them.
+
+  Args:
+    scheme: static.
+    log_q: float[M, V], the drafter's law after every prefix of at most scheme.depth - 1 tokens (a
+      longer table will do).
+  """
+  # The barrier keeps XLA from folding everything that follows from these constants at compile time.
+  shape = jax.lax.optimization_barrier(jax.tree.map(jnp.asarray, _shape(scheme, log_q.shape[1])))
+  q = jnp.exp(log_q)[jnp.take_along_axis(shape.texts, shape.parents + 1, axis=1)]
+  law, valid = q, shape.kept
+  if scheme.siblings in (WITHOUT_REPLACEMENT, MERGED):
+    law, exhausted = _without(q, shape.taken)
+    if scheme.siblings == WITHOUT_REPLACEMENT:
+      valid = _valid_to_the_root(valid & ~exhausted, scheme.parents)
+  draft = Draft(
+      tokens=jnp.where(valid, shape.words, PAD),
+      parents=shape.parents,
+      log_q=jnp.where(valid[..., None], jnp.log(law), jnp.nan),
+      valid=valid)
+  if scheme.siblings == DETERMINISTIC:
+    return Drafts(draft._replace(log_q=None), jnp.ones_like(law[:, 0, 0]), shape.texts)
+  drawn_from = q if scheme.siblings == MERGED else law
+  drawn = jnp.take_along_axis(drawn_from, shape.words[..., None], axis=-1)[..., 0]
+  drawn = jnp.where(jnp.asarray(scheme.drafted), drawn, 1)
+  if scheme.siblings == WITHOUT_REPLACEMENT:  # of a node that could not be drawn count one word
+    drawn = jnp.where(valid, drawn, (shape.words == 0).astype(drawn.dtype))
+  return Drafts(draft, drawn.prod(1), shape.texts)
+
+
+def groups(scheme: Scheme, drafts: Drafts) -> Drafts:
+  """The drafts as float[G, A / G, ...]: what is averaged within a group is never mixed across."""
+  alone = scheme.siblings == DETERMINISTIC
+  return jax.tree.map(lambda x: x[:, None] if alone else x[None], drafts)
+
+
+class _Shape(NamedTuple):
+  """What does not depend on the laws: A words of N tokens and where their nodes hang."""
+
+  words: np.ndarray  # int32[A, N]
+  parents: np.ndarray  # int32[A, N]
+  texts: np.ndarray  # int32[A, N + 1]
+  kept: np.ndarray  # bool[A, N]: drafted, and not merged into an earlier node
+  taken: np.ndarray  # bool[A, N, V]: the tokens of the earlier siblings of every node
+
+
+@functools.lru_cache(maxsize=None)
+def _shape(scheme: Scheme, vocab: int) -> _Shape:
+  nodes = len(scheme.parents)
+  drafted = np.array(scheme.drafted, bool)
+  choices = [range(vocab if drafted[node] else 1) for node in range(nodes)]
+  words = np.array(list(itertools.product(*choices)), np.int32).reshape(-1, nodes)
+  parents = np.tile(np.array(scheme.parents, np.int32), (len(words), 1))
+  texts = np.zeros((len(words), nodes + 1), np.int32)
+  for node, parent in enumerate(scheme.parents):
+    texts[:, node + 1] = prefixes.child(texts[:, parent + 1], words[:, node], vocab)
+  kept = np.tile(drafted, (len(words), 1))
+  if scheme.siblings == MERGED:
+    equal = (texts[:, 1:, None] == texts[:, None, 1:]) & drafted
+    first = np.where(equal.any(-1), equal.argmax(-1), np.arange(nodes)).astype(np.int32)
+    kept &= first == np.arange(nodes)
+    parents = np.where(parents == ROOT, ROOT, np.take_along_axis(first, parents, axis=1))
+  siblings = (parents[:, :, None] == parents[:, None, :]) & np.tri(nodes, k=-1, dtype=bool)
+  tokens = (words[..., None] == np.arange(vocab)) & kept[..., None]
+  taken = (siblings[..., None] & tokens[:, None]).any(2)
+  return _Shape(words, parents, texts, kept, taken)
+
+
+def _without(q: Array, taken: Array) -> tuple[Array, Array]:
+  """The law q float[A, N, V] without the taken tokens, and bool[A, N]: nothing is left of it."""
+  rest = jnp.where(taken, 0, q)
+  left = rest.sum(-1, keepdims=True)
+  return rest / jnp.where(left > 0, left, 1), left[..., 0] == 0
+
+
+def _valid_to_the_root(valid: Array, parents: tuple[int, ...]) -> Array:
+  columns = []
+  for node, parent in enumerate(parents):
+    columns.append(valid[:, node] if parent == ROOT else valid[:, node] & columns[parent])
+  return jnp.stack(columns, axis=1)
+
+
+def _depths(parents: tuple[int, ...]) -> list[int]:
+  depths = []
+  for parent in parents:
+    depths.append(1 if parent == ROOT else depths[parent] + 1)
+  return depths
