@@ -32,20 +32,21 @@ def attend(queries: Array, cache: LayerCache, sees: Array) -> Array:
   `sees` bool[B, T, S] is the same for every head. Scores and the softmax are float32.
   """
   heads, dim, batch, width = queries.shape
-  kv = cache.keys.shape[1]
-  # One matrix product a KV head: the rows are its group of query heads times the tokens.
-  grouped = queries.reshape(kv, heads // kv, dim, batch, width).transpose(3, 0, 1, 4, 2)
-  grouped = grouped.reshape(batch, kv, -1, dim)
-  scores = jnp.einsum(
-      "bkmd,bksd->bkms", grouped, cache.keys, preferred_element_type=jnp.float32)
+  groups, capacity = heads * batch // cache.keys.shape[0], cache.keys.shape[1]
+  # One matrix product for each KV head of each row: its group of query heads times the tokens.
+  grouped = queries.reshape(-1, groups, dim, batch, width).transpose(3, 0, 1, 4, 2)
+  grouped = grouped.reshape(-1, groups * width, dim)
+  scores = jnp.einsum("kmd,ksd->kms", grouped, cache.keys, preferred_element_type=jnp.float32)
   # The lowest finite number, not -inf: a padding query may see nothing, and the NaN it would get
   # ends up in the cache, where even a weight of zero would spread it.
   bias = jnp.where(sees, 0, jnp.finfo(jnp.float32).min).astype(jnp.float32)
-  scores = scores.reshape(batch, kv, heads // kv, width, -1) * dim**-0.5 + bias[:, None, None]
+  bias = jnp.broadcast_to(
+      bias[:, None, None], (batch, heads // groups, groups, width, capacity)).reshape(scores.shape)
+  scores = scores * dim**-0.5 + bias
   weights = jnp.exp(scores - scores.max(-1, keepdims=True))
-  total = weights.sum(-1).reshape(batch, kv, -1, 1)
-  weights = weights.reshape(batch, kv, -1, weights.shape[-1]).astype(cache.values.dtype)
   mixed = jnp.einsum(
-      "bkms,bksd->bkmd", weights, cache.values, preferred_element_type=jnp.float32) / total
-  mixed = mixed.reshape(batch, kv, heads // kv, width, dim).transpose(1, 2, 4, 0, 3)
+      "kms,ksd->kmd", weights.astype(cache.values.dtype), cache.values,
+      preferred_element_type=jnp.float32)
+  mixed = mixed / weights.sum(-1, keepdims=True)
+  mixed = mixed.reshape(batch, -1, groups, width, dim).transpose(1, 2, 4, 0, 3)
   return mixed.reshape(queries.shape).astype(queries.dtype)

@@ -18,10 +18,14 @@ from specjax.types import Array
 
 
 class LayerCache(NamedTuple):
-  """Keys (already rotated) and values of one layer."""
+  """Keys (already rotated) and values of one layer.
 
-  keys: Array  # float[B, KV, S, head_dim]
-  values: Array  # float[B, KV, S, head_dim]
+  Rows and KV heads share an axis, row by row, because that is the operand of attention's batched
+  matrix product. A reshape between the update and the product makes XLA keep two copies.
+  """
+
+  keys: Array  # float[B * KV, S, head_dim]
+  values: Array  # float[B * KV, S, head_dim]
 
 
 Cache = tuple[LayerCache, ...]
@@ -29,15 +33,21 @@ Cache = tuple[LayerCache, ...]
 
 def empty(config: ModelConfig, batch: int, capacity: int) -> Cache:
   """Zeros for `batch` rows of `capacity` tokens."""
-  shape = (batch, config.num_kv_heads, capacity, config.head_dim)
+  shape = (batch * config.num_kv_heads, capacity, config.head_dim)
   zeros = lambda: jnp.zeros(shape, config.dtype)
   return tuple(LayerCache(zeros(), zeros()) for _ in range(config.num_layers))
 
 
 def write(slots: Array, entries: Array, start: Array) -> Array:
-  """Puts entries [B, KV, T, head_dim] into slots [B, KV, S, head_dim] from start int32[B] on."""
-  put = lambda row, new, at: lax.dynamic_update_slice_in_dim(row, new, at, axis=1)
-  return jax.vmap(put)(slots, entries, start)
+  """Puts entries [B * KV, T, head_dim] into slots [B * KV, S, head_dim] from start int32[B] on."""
+  heads = slots.shape[0] // start.shape[0]
+
+  def put(row, slots):
+    new = lax.dynamic_slice_in_dim(entries, row * heads, heads)
+    return lax.dynamic_update_slice(slots, new, (row * heads, start[row], 0))
+
+  # A vmap of the update would become a scatter, which rewrites the whole array on a CPU.
+  return lax.fori_loop(0, start.shape[0], put, slots)
 
 
 def commit(cache: Cache, lengths: Array, path: Array) -> Cache:
@@ -53,7 +63,8 @@ def commit(cache: Cache, lengths: Array, path: Array) -> Cache:
   sources = first[:, None] + jnp.where(path >= 0, path, depths[None])
 
   def keep(slots):
-    moved = jnp.take_along_axis(slots, sources[:, None, :, None], axis=2)
+    of_heads = jnp.repeat(sources, slots.shape[0] // path.shape[0], axis=0)
+    moved = jnp.take_along_axis(slots, of_heads[..., None], axis=1)
     return write(slots, moved, first)
 
   return jax.tree.map(keep, cache)

@@ -34,7 +34,7 @@ def drafter(logits: Array, gamma: int) -> Drafter:
     raise ValueError(f"A drafter drafts at least one token, got gamma = {gamma}.")
   return Drafter(
       init=Partial(drawing.no_state), propose=Partial(_propose, jnp.asarray(logits)),
-      observe=Partial(drawing.same_state), nodes=gamma, depth=gamma)
+      observe=Partial(drawing.same_state), nodes=gamma, depth=gamma, abstains=False)
 
 
 def _init(params: PyTree, batch: int, capacity: int) -> Array:

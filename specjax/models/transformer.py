@@ -59,7 +59,8 @@ class Block(nn.Module):
       k = self._norm("k_norm", c.head_dim, axis=1)(k)
     entries = cache_lib.LayerCache(rope.rotate(k, rotation), v)
     layer_cache = jax.tree.map(
-        lambda slots, new: cache_lib.write(slots, new.transpose(2, 0, 3, 1), lengths),
+        lambda slots, new: cache_lib.write(
+            slots, new.transpose(2, 0, 3, 1).reshape(-1, width, c.head_dim), lengths),
         layer_cache, entries)
     mixed = attention.attend(rope.rotate(q, rotation), layer_cache, sees)
     weights, bias = self._weights("out", c.hidden_size, q_rows, c.out_bias)
@@ -84,7 +85,7 @@ class Transformer(nn.Module):
     table = (c.vocab_size, c.hidden_size)
     embedding = self.param("embedding", nn.initializers.normal(0.02), table, c.dtype)
     batch, width = tokens.shape
-    sees = attention.visible(lengths, mask, width, cache[0].keys.shape[2])
+    sees = attention.visible(lengths, mask, width, cache[0].keys.shape[1])
     depths = jnp.arange(width, dtype=jnp.int32)[None] if depths is None else depths
     rotation = rope.rotation(c, lengths[:, None] + depths)
 
@@ -97,9 +98,18 @@ class Transformer(nn.Module):
     scale = self.param("final_norm", nn.initializers.ones, (c.hidden_size,), c.dtype)
     x = states[-1] = rms_norm(x, scale, c.norm_eps)
     head = embedding if c.tied_head else self.param("head", _matrix, table, c.dtype)
-    logits = product(head, x).T.reshape(batch, width, -1)
+    logits = _rows(product(head, x)).reshape(batch, width, -1)
     features = [states[i].T.reshape(batch, width, -1) for i in self.capture]
     return Output(logits, jnp.stack(features, 2) if features else None, tuple(layer_caches))
+
+
+def _rows(logits: Array) -> Array:
+  """[V, columns] -> [columns, V].
+
+  Without the barrier XLA merges the transposition into the product, and a CPU then falls to a
+  kernel that takes ten times as long.
+  """
+  return jax.lax.optimization_barrier(logits).T
 
 
 def target(config: ModelConfig, capture: tuple[int, ...] = ()) -> Target:
@@ -148,7 +158,7 @@ def _init(model, params, batch, capacity):
 
 
 def _forward(model, params, cache, tokens, lengths, depths, mask):
-  capacity = cache[0].keys.shape[2]
+  capacity = cache[0].keys.shape[1]
   if tokens.shape[1] > capacity:
     raise ValueError(f"{tokens.shape[1]} new tokens do not fit a cache of {capacity} slots.")
   return model.apply({"params": params}, tokens, cache, lengths, depths, mask)
