@@ -82,7 +82,7 @@ def single_path(log_p: Array, log_q: Array) -> Array:
   return total
 
 
-def joint_ideal(drafts: Drafts, log_p: Array) -> Array:
+def joint_ideal(drafts: Drafts, log_p: Array, depth: int) -> Array:
   """An upper bound float[] of E[tau] for any way to judge these drafts, given all laws in advance.
 
   For every length l the transport value between the target's texts of l tokens and the drafted ones,
@@ -92,27 +92,15 @@ def joint_ideal(drafts: Drafts, log_p: Array) -> Array:
 
   Args:
     drafts: all drafts of one system, with their probabilities.
-    log_p: float[M, V] over the texts of at most D tokens.
+    log_p: float[M, V] over the texts of at least `depth` tokens.
+    depth: D of the drafts.
   """
   vocab = log_p.shape[1]
-  depth = prefixes.depth_of(vocab, log_p.shape[0])
   reach, total = joint(log_p), jnp.zeros((), log_p.dtype)
   for length in range(1, depth + 1):
     here = prefixes.level(vocab, length)
     total += _cut(reach[here], drafts, here.start)
   return total
-
-
-def coupled(p: Array, q: Array, drafts: int = 1) -> Array:
-  """P(the target's token is drafted) float[V] by token, under shared Gumbel noise.
-
-  Exact for one draft: 1 / sum_i max(p_i / p_j, q_i / q_j) for token j (Daliri, Musco, Suresh 2024,
-  arXiv 2408.07978). For K drafts with noise of their own it bounds the total of list-level coupling
-  from below (Rowan, Phan, Khisti 2025, arXiv 2506.05632).
-  """
-  mine, yours = p[:, None] * q[None, :], q[:, None] * p[None, :]  # [i, j]: p_i q_j and q_i p_j
-  race = (jnp.maximum(mine, yours) + (drafts - 1) * mine).sum(0)
-  return drafts * p * q / jnp.where(race > 0, race, 1)
 
 
 def coupled_path(log_p: Array, log_q: Array) -> Array:

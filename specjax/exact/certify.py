@@ -93,52 +93,61 @@ def default_systems(vocab: int, depth: int, number: int, seed: int) -> systems_l
 
 def _case(rule: Rule, scheme: drafts_lib.Scheme, systems: systems_lib.Systems) -> Case:
   vocab = systems.log_p.shape[-1]
-  rows = prefixes.count(vocab, scheme.depth)
-  if rows > systems.log_p.shape[1]:
+  if scheme.depth > prefixes.depth_of(vocab, systems.log_p.shape[1]):
     raise ValueError(
-        f"{scheme.name} reads laws after up to {scheme.depth} tokens, {rows} rows over {vocab} tokens; "
-        f"the systems have {systems.log_p.shape[1]}.")
+        f"{scheme.name} reads laws after up to {scheme.depth} tokens; the systems have "
+        f"{systems.log_p.shape[1]} rows, which are laws after fewer.")
   with jax.enable_x64(True):
-    tables = tuple(jnp.asarray(x[:, :rows]) for x in (systems.log_p, systems.log_q))
-    tv, tau = (np.asarray(x) for x in outcome(rule, scheme, *tables))
-    best = np.asarray(optimum(scheme, *tables))
+    log_p, log_q = jnp.asarray(systems.log_p), jnp.asarray(systems.log_q)
+    drafts = _enumerate(scheme, log_q)
+    tv, tau = (np.asarray(x) for x in outcome(rule, drafts, log_p))
+    best = np.asarray(_optimum(scheme, drafts, log_p, log_q))
   return Case(
       scheme=scheme.name,
       max_tv=float(np.max(tv)),
       worst=systems.names[int(np.argmax(tv))],  # argmax returns the first NaN, if there is one
       block_efficiency=float(tau.mean()) + 1,
       optimum=float(best.mean()) + 1,
-      drafts=vocab ** sum(scheme.drafted),
+      drafts=drafts.weight.shape[1],
       systems=len(systems.names))
 
 
-@functools.partial(jax.jit, static_argnames="scheme")
-def outcome(rule: Rule, scheme: drafts_lib.Scheme, log_p: Array, log_q: Array):
-  """Total variation and E[tau], each float[S], of tables float[S, M, V].
+@functools.partial(jax.jit, static_argnums=0)
+def _enumerate(scheme: drafts_lib.Scheme, log_q: Array) -> drafts_lib.Drafts:
+  return jax.vmap(functools.partial(drafts_lib.enumerate_drafts, scheme))(log_q)
 
-  Deterministic drafts are judged one by one: the worst total variation, the best E[tau].
+
+# Most of the time goes into compiling, and the numbers do not depend on how well that is done. Drafts
+# are arguments, so that all schemes of N nodes share one program.
+@functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+def outcome(rule: Rule, drafts: drafts_lib.Drafts, log_p: Array) -> tuple[Array, Array]:
+  """Total variation and E[tau], each float[S].
+
+  Drafts without a law are judged one by one: the worst total variation, the best E[tau].
+
+  Args:
+    rule: the rule, not a coupled one.
+    drafts: all drafts of S systems, every field with a leading axis S.
+    log_p: float[S, M, V].
   """
-  def one(tables):
-    p, q = tables
-    groups = drafts_lib.groups(scheme, drafts_lib.enumerate_drafts(scheme, q))
-    committed = jax.vmap(lambda drafts: rounds.one_round(rule, drafts, p))(groups)
+  def one(system):
+    drafts, p = system
+    committed = jax.vmap(lambda group: rounds.one_round(rule, group, p))(drafts_lib.groups(drafts))
     tv = jax.vmap(lambda each: rounds.total_variation(each, p))(committed)
     return tv.max(), jax.vmap(rounds.accepted)(committed).max()
 
-  return jax.lax.map(one, (log_p, log_q), batch_size=_AT_ONCE)
+  return jax.lax.map(one, (drafts, log_p), batch_size=_AT_ONCE)
 
 
-@functools.partial(jax.jit, static_argnames="scheme")
-def optimum(scheme: drafts_lib.Scheme, log_p: Array, log_q: Array):
-  """The bound float[S] of E[tau] for tables float[S, M, V]; of the best draft if deterministic."""
-  path = scheme.is_chain and scheme.siblings != drafts_lib.DETERMINISTIC
-  rows = prefixes.count(log_p.shape[-1], sum(scheme.drafted))
+@functools.partial(jax.jit, static_argnums=0)
+def _optimum(scheme: drafts_lib.Scheme, drafts: drafts_lib.Drafts, log_p: Array, log_q: Array):
+  if scheme.is_chain and scheme.siblings != drafts_lib.DETERMINISTIC:
+    rows = prefixes.count(log_p.shape[-1], sum(scheme.drafted))
+    return jax.vmap(bounds.single_path)(log_p[:, :rows], log_q[:, :rows])
 
-  def one(tables):
-    p, q = tables
-    if path:
-      return bounds.single_path(p[:rows], q[:rows])
-    groups = drafts_lib.groups(scheme, drafts_lib.enumerate_drafts(scheme, q))
-    return jax.vmap(lambda drafts: bounds.joint_ideal(drafts, p))(groups).max()
+  def one(system):
+    drafts, p = system
+    ideal = functools.partial(bounds.joint_ideal, log_p=p, depth=scheme.depth)
+    return jax.vmap(ideal)(drafts_lib.groups(drafts)).max()
 
-  return jax.lax.map(one, (log_p, log_q), batch_size=_AT_ONCE)
+  return jax.lax.map(one, (drafts, log_p), batch_size=_AT_ONCE)

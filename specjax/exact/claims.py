@@ -8,8 +8,8 @@ _CHAINS = (
     chain(3),
     chain(1),
     chain(3)._replace(name="chain 3, last not drafted", invalid=(2,)),
-    chain(2)._replace(name="chain 2, nothing drafted", invalid=(0,)),
-    chain(2)._replace(name="chain 2, deterministic", siblings=DETERMINISTIC),
+    chain(3)._replace(name="chain 3, nothing drafted", invalid=(0,)),
+    chain(3)._replace(name="chain 3, deterministic", siblings=DETERMINISTIC),
 )
 _INDEPENDENT_TREES = (paths(2, 2), tree((3,), INDEPENDENT), tree((2, 2), INDEPENDENT))
 _OTHER_TREES = (
@@ -18,7 +18,7 @@ _OTHER_TREES = (
     tree((3,), WITHOUT_REPLACEMENT),
     paths(2, 2, MERGED),
     tree((2, 1), DETERMINISTIC),
-    Scheme("uneven tree, without replacement", (-1, 0, -1, 0, 2), WITHOUT_REPLACEMENT),
+    Scheme("uneven tree, without replacement", (-1, 0, -1, 0), WITHOUT_REPLACEMENT),
     tree((2, 2), WITHOUT_REPLACEMENT)._replace(
         name="2x2 tree, without replacement, pruned", invalid=(0, 5)),
 )

@@ -54,7 +54,7 @@ class Scheme(NamedTuple):
 
 
 class Drafts(NamedTuple):
-  """All A drafts of one system."""
+  """All A = V ** N drafts of one system, some of them of probability zero."""
 
   draft: Draft  # every field with a leading axis A
   weight: Array  # float[A]: the probability of each; 1 for each if the scheme is DETERMINISTIC
@@ -101,24 +101,22 @@ def enumerate_drafts(scheme: Scheme, log_q: Array) -> Drafts:
     law, exhausted = _without(q, shape.taken)
     if scheme.siblings == WITHOUT_REPLACEMENT:
       valid = _valid_to_the_root(valid & ~exhausted, scheme.parents)
+  drawn_from = q if scheme.siblings == MERGED else law
+  drawn = jnp.take_along_axis(drawn_from, shape.words[..., None], axis=-1)[..., 0]
+  if scheme.siblings != MERGED:  # of a node that was not drawn count one word
+    drawn = jnp.where(valid, drawn, (shape.words == 0).astype(drawn.dtype))
+  fixed = scheme.siblings == DETERMINISTIC
   draft = Draft(
       tokens=jnp.where(valid, shape.words, PAD),
       parents=shape.parents,
-      log_q=jnp.where(valid[..., None], jnp.log(law), jnp.nan),
+      log_q=None if fixed else jnp.where(valid[..., None], jnp.log(law), jnp.nan),
       valid=valid)
-  if scheme.siblings == DETERMINISTIC:
-    return Drafts(draft._replace(log_q=None), jnp.ones_like(law[:, 0, 0]), shape.texts)
-  drawn_from = q if scheme.siblings == MERGED else law
-  drawn = jnp.take_along_axis(drawn_from, shape.words[..., None], axis=-1)[..., 0]
-  drawn = jnp.where(jnp.asarray(scheme.drafted), drawn, 1)
-  if scheme.siblings == WITHOUT_REPLACEMENT:  # of a node that could not be drawn count one word
-    drawn = jnp.where(valid, drawn, (shape.words == 0).astype(drawn.dtype))
-  return Drafts(draft, drawn.prod(1), shape.texts)
+  return Drafts(draft, jnp.ones_like(drawn[:, 0]) if fixed else drawn.prod(1), shape.texts)
 
 
-def groups(scheme: Scheme, drafts: Drafts) -> Drafts:
-  """The drafts as float[G, A / G, ...]: what is averaged within a group is never mixed across."""
-  alone = scheme.siblings == DETERMINISTIC
+def groups(drafts: Drafts) -> Drafts:
+  """The drafts of one system as [G, A / G, ...]: one group, or each alone if they have no law."""
+  alone = drafts.draft.log_q is None
   return jax.tree.map(lambda x: x[:, None] if alone else x[None], drafts)
 
 
@@ -135,16 +133,14 @@ class _Shape(NamedTuple):
 @functools.lru_cache(maxsize=None)
 def _shape(scheme: Scheme, vocab: int) -> _Shape:
   nodes = len(scheme.parents)
-  drafted = np.array(scheme.drafted, bool)
-  choices = [range(vocab if drafted[node] else 1) for node in range(nodes)]
-  words = np.array(list(itertools.product(*choices)), np.int32).reshape(-1, nodes)
+  words = np.array(list(itertools.product(range(vocab), repeat=nodes)), np.int32)
   parents = np.tile(np.array(scheme.parents, np.int32), (len(words), 1))
   texts = np.zeros((len(words), nodes + 1), np.int32)
   for node, parent in enumerate(scheme.parents):
     texts[:, node + 1] = prefixes.child(texts[:, parent + 1], words[:, node], vocab)
-  kept = np.tile(drafted, (len(words), 1))
+  kept = np.tile(np.array(scheme.drafted, bool), (len(words), 1))
   if scheme.siblings == MERGED:
-    equal = (texts[:, 1:, None] == texts[:, None, 1:]) & drafted
+    equal = (texts[:, 1:, None] == texts[:, None, 1:])
     first = np.where(equal.any(-1), equal.argmax(-1), np.arange(nodes)).astype(np.int32)
     kept &= first == np.arange(nodes)
     parents = np.where(parents == ROOT, ROOT, np.take_along_axis(first, parents, axis=1))
