@@ -60,3 +60,12 @@ def verify(key: Array, rows: Array, round_: Array) -> Array:
 def positions(key: Array, rows: Array, start: Array, count: int) -> Array:
   """key[B, count]: the keys of the absolute positions start[b] .. start[b] + count - 1."""
   return _fold_each(_stream(key, rows, _POSITION), start[:, None] + jnp.arange(count)[None, :])
+
+
+def path(key: Array, index: Array | int) -> Array:
+  """The key of one of several drafted paths at a position, from the position's own key.
+
+  `list_gumbel` needs independent noise for each path, and its drafter draws the token of path `index`
+  with this key. Either this or the position's key itself is consumed at a position, never both.
+  """
+  return jax.random.fold_in(key, index)

@@ -26,20 +26,20 @@ def check(draft: Draft, log_p: Array, trees: bool) -> None:
   _check_shapes(draft, log_p)
   laws = {"log_p": log_p} if draft.log_q is None else {"log_p": log_p, "draft.log_q": draft.log_q}
   for name, rows in laws.items():
-    _check_values(
+    check_values(
         f"{name} {rows.shape} has a row that is not a law: its probabilities do not sum to 1 (or are "
         "NaN). Rules take normalised log-probabilities; logits.log_law makes them.",
         _is_law(rows, draft.valid if name == "draft.log_q" else None))
   vocab = log_p.shape[-1]
-  _check_values(
+  check_values(
       f"draft.tokens {draft.tokens.shape} holds a valid token outside of the vocabulary of {vocab}.",
       ~draft.valid | ((draft.tokens >= 0) & (draft.tokens < vocab)))
   index = jnp.arange(draft.tokens.shape[0], dtype=jnp.int32)
-  _check_values(
+  check_values(
       f"draft.parents {draft.parents.shape} must be ROOT (-1) or the index of an earlier node.",
       (draft.parents >= -1) & (draft.parents < index))
   if not trees:
-    _check_values(
+    check_values(
         f"draft.parents {draft.parents.shape} branches, and this rule judges chains only "
         "(parents -1, 0, 1, ...). Rules for trees have rule.trees == True.",
         draft.parents == index - 1)
@@ -65,8 +65,42 @@ def _is_law(rows: Array, wanted: Array | None) -> Array:
   return ok if wanted is None else ok | ~wanted
 
 
-def _check_values(message: str, ok: Array) -> None:
+def check_values(message: str, ok: Array) -> None:
+  """Raises ValueError unless all is true; under a trace it is a `checkify.debug_check`."""
   if isinstance(ok, jax.core.Tracer):
     checkify.debug_check(ok.all(), message)
   elif not np.asarray(ok).all():
     raise ValueError(message)
+
+
+def check_position_keys(keys: Array) -> None:
+  """Raises ValueError unless a coupled rule was handed key[depth + 1]."""
+  if keys.ndim != 1 or not jnp.issubdtype(keys.dtype, jax.dtypes.prng_key):
+    raise ValueError(
+        f"A coupled rule reads the keys of positions, key[depth + 1], got {keys.dtype}{keys.shape}; "
+        "keys.positions makes them.")
+
+
+def check_chains(draft: Draft, rule: str) -> None:
+  """Raises ValueError if a draft branches below the root."""
+  index = jnp.arange(draft.tokens.shape[0])
+  siblings = (draft.parents[:, None] == draft.parents[None, :]) & (index[:, None] != index[None, :])
+  check_values(
+      f"draft.parents {draft.parents.shape} branches below the root, and {rule} judges separate "
+      "chains only; draft every path as a chain of its own.",
+      (draft.parents == -1) | ~siblings.any(-1))
+
+
+def check_number(name: str, value, low: float, high: float):
+  """A rule's number as an array that takes the precision in use when it is called.
+
+  Raises:
+    ValueError: an element outside of [low, high]; a traced value passes unchecked.
+  """
+  if isinstance(value, jax.Array):
+    known = not isinstance(value, jax.core.Tracer)
+  else:
+    value, known = np.asarray(value, np.float64), True
+  if known and not np.all((np.asarray(value) >= low) & (np.asarray(value) <= high)):
+    raise ValueError(f"{name} must lie in [{low}, {high}], got {value}.")
+  return value

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from specjax.types import Array, Draft
 
@@ -10,9 +11,89 @@ def draft_law(draft: Draft, vocab: int, dtype) -> Array:
   """float[N, V]: the recorded draft laws, or the point masses that `log_q is None` stands for."""
   if draft.log_q is not None:
     return draft.log_q
-  return jnp.log(jax.nn.one_hot(draft.tokens, vocab, dtype=dtype))
+  return point_mass(draft.tokens, vocab, dtype)
+
+
+def law_below(draft: Draft, row: Array, log_p: Array) -> Array:
+  """float[V]: the law that a chain's node after row `row` of log_p float[N + 1, V] was drawn from.
+
+  Below the last node, and where the node is not valid, nothing was drawn: all is -inf, so that the
+  residual [p - q]+ is p and needs no case of its own for the bonus token.
+  """
+  nodes, vocab = draft.tokens.shape[0], log_p.shape[1]
+  nothing = jnp.full(vocab, -jnp.inf, log_p.dtype)
+  if nodes == 0:
+    return nothing
+  node = jnp.minimum(row, nodes - 1)
+  one = Draft(*(None if field is None else field[node][None] for field in draft))
+  drawn = (row < nodes) & draft.valid[node]
+  return jnp.where(drawn, draft_law(one, vocab, log_p.dtype)[0], nothing)
+
+
+def log_q_of_tokens(draft: Draft, dtype) -> Array:
+  """float[N]: what each node's token was worth in the law that it was drawn from; 0 if chosen."""
+  if draft.log_q is None:
+    return jnp.zeros(draft.tokens.shape, dtype)
+  return at_token(draft.log_q, draft.tokens)
 
 
 def at_token(rows: Array, tokens: Array) -> Array:
   """float[N]: rows float[N, V] read at tokens int32[N]. A PAD token reads the last column."""
   return jnp.take_along_axis(rows, tokens[:, None], axis=-1)[:, 0]
+
+
+def log_ratio(log_p: Array, log_q: Array) -> Array:
+  """log(p / q) elementwise, for drafted tokens: -inf where p = 0, and never +inf or NaN.
+
+  A token with q = 0 cannot have been drafted; if it is met all the same it counts as a point mass.
+  """
+  return log_p - jnp.where(log_q > -jnp.inf, log_q, 0)
+
+
+def after_rejection(log_w: Array, p: Array, q: Array) -> tuple[Array, Array]:
+  """What a node is worth once a child drawn from q was rejected; the step of bottom-up rules.
+
+  With the residual r = [w p - q]+ of mass Z, the node itself is accepted with probability
+  Z / (Z + 1 - w), and the law r / Z is left below it (Sun et al., ICLR 2025, arXiv 2403.10444,
+  algorithm 2; Weng et al., NeurIPS 2025, arXiv 2505.12398, section 3).
+
+  Args:
+    log_w: float[...], the logarithm of the node's weight w <= 1 when the child was drawn.
+    p: float[..., V], the law below the node at that time, as probabilities.
+    q: float[..., V], the law that the child was drawn from, as probabilities.
+
+  Returns:
+    The acceptance float[...] and the law float[..., V]. Where p = q and w = 1 the quotient is 0 / 0
+    and counts as 1: exact arithmetic never rejects the child there. Where Z = 0 the law stays p, for
+    the same reason.
+  """
+  residual = jnp.maximum(jnp.exp(log_w)[..., None] * p - q, 0)
+  mass = residual.sum(-1)
+  rest = mass - jnp.expm1(log_w)  # Z + 1 - w
+  accept = jnp.where(rest > 0, mass / jnp.where(rest > 0, rest, 1), 1)
+  scale = jnp.where(mass > 0, mass, 1)[..., None]
+  return accept, jnp.where((mass > 0)[..., None], residual / scale, p)
+
+
+def argmax(rows: Array) -> Array:
+  """int32[...]: the lowest index of the largest entry of float[..., V]; V where there is a NaN.
+
+  Two plain reductions: XLA's own argmax is a slow scalar loop on CPU.
+  """
+  index = lax.broadcasted_iota(jnp.int32, rows.shape, rows.ndim - 1)
+  return jnp.where(rows == rows.max(-1, keepdims=True), index, rows.shape[-1]).min(-1)
+
+
+def point_mass(token: Array, vocab: int, dtype) -> Array:
+  """float[..., V]: the law of a token int32[...] that is chosen, not drawn."""
+  return jnp.log(jax.nn.one_hot(token, vocab, dtype=dtype))
+
+
+def log_normalised(mass: Array, otherwise: Array) -> Array:
+  """float[V]: the logarithm of the law proportional to mass float[V] >= 0.
+
+  Where nothing is left it is the law `otherwise`: exact arithmetic never draws from an empty
+  residual, but rounded coins may lead there.
+  """
+  total = mass.sum(-1)
+  return jnp.where(total > 0, jnp.log(mass) - jnp.log(jnp.where(total > 0, total, 1)), otherwise)

@@ -99,3 +99,20 @@ def earlier_siblings(parents: Array) -> Array:
   """bool[N, N]: [n, m] is true iff m is a sibling of n that stands before it."""
   index = jnp.arange(parents.shape[0], dtype=jnp.int32)
   return (parents[:, None] == parents[None, :]) & (index[None, :] < index[:, None])
+
+
+def chains(parents: Array) -> Array:
+  """int32[N]: which child of the root, counted from 0, each node descends from."""
+  def inherit(above, node):
+    parent = parents[node]
+    own = jnp.where(parent == ROOT, ordinals[node], above[parent])
+    return above.at[node].set(own), None
+
+  ordinals = jnp.cumsum(parents == ROOT, dtype=jnp.int32) - 1
+  nodes = jnp.arange(parents.shape[0], dtype=jnp.int32)
+  return lax.scan(inherit, ordinals, nodes)[0]
+
+
+def sibling_ranks(parents: Array) -> Array:
+  """int32[N]: how many siblings stand before each node."""
+  return earlier_siblings(parents).sum(-1, dtype=jnp.int32)

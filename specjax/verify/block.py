@@ -1,0 +1,48 @@
+"""Block verification: the draft is judged as a whole, from its end.
+
+Sun, Mendlovic, Leviathan, Aharoni, Beirami, Ro, Suresh, ICLR 2025, arXiv 2403.10444, algorithm 2.
+"""
+
+import jax.numpy as jnp
+from jax import lax
+from jax.tree_util import Partial
+
+from specjax.types import Array, Decision, Draft
+from specjax.verify import parts
+from specjax.verify.rule import Rule
+
+
+def block() -> Rule:
+  """Accepts the longest prefix X_1 .. X_i whose coin falls below h_i.
+
+  The weights are w_0 = 1, w_i = min(1, w_{i-1} p(X_i) / q(X_i)). The whole draft is accepted with
+  probability h = w; a shorter prefix with h_i = Z_i / (Z_i + 1 - w_i), Z_i the mass of the residual
+  [w_i p - q]+, which is also the law of the extra token. No lossless rule for a single drafted path
+  accepts more tokens in expectation.
+  """
+  return Rule(Partial(_decide), lossless=True, coupled=False, trees=False, bottom_up=True)
+
+
+def _decide(draft: Draft, log_p: Array) -> Decision:
+  log_q = parts.draft_law(draft, log_p.shape[-1], log_p.dtype)
+  log_w = _log_weights(draft, log_p, log_q)
+  stepped_back, residual = parts.after_rejection(log_w[:-1], jnp.exp(log_p[:-1]), jnp.exp(log_q))
+  continues = jnp.append(draft.valid[1:], False)  # the last valid node has no child to reject
+  accept = jnp.where(continues, jnp.append(stepped_back[1:], 0), jnp.exp(log_w[1:]))
+  log_next = jnp.where(draft.valid[:, None], jnp.log(residual), log_p[:-1])
+  return Decision(
+      accept=jnp.where(draft.valid, accept, 0),
+      log_next=jnp.concatenate([log_next, log_p[-1:]]))
+
+
+def _log_weights(draft: Draft, log_p: Array, log_q: Array) -> Array:
+  """float[N + 1]: log w of the root and of every node.
+
+  The product of the ratios is clipped at every step, not each ratio: in logarithms, a running sum
+  less its running maximum. A ratio of 0 makes the sum -inf and leaves the maximum finite.
+  """
+  ratios = parts.log_ratio(
+      parts.at_token(log_p[:-1], draft.tokens), parts.at_token(log_q, draft.tokens))
+  total = jnp.cumsum(jnp.where(draft.valid, ratios, 0))
+  log_w = total - jnp.maximum(lax.cummax(total), 0)
+  return jnp.concatenate([jnp.zeros(1, log_w.dtype), log_w])

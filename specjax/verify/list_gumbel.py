@@ -1,0 +1,49 @@
+"""List-level Gumbel coupling: the target reads the noise of all paths that agreed with it so far.
+
+Rowan, Phan, Khisti, NeurIPS 2025, arXiv 2506.05632 ("Gumbel-max list sampling").
+"""
+
+import jax.numpy as jnp
+from jax import lax
+from jax.tree_util import Partial
+
+from specjax import keys as keys_lib
+from specjax.logits import law
+from specjax.types import Array, Draft
+from specjax.verify import checks, coupled, walk
+from specjax.verify.rule import Rule
+
+
+def list_gumbel() -> Rule:
+  """Draws argmax_x max_k (log p(x) + G_k(x)) over the noise G_k of the paths k that still agree.
+
+  The draft is K chains below the root, path k being drawn at depth d by
+  `law.sample(keys.path(keys[d], k), log_q)`, k counting the children of the root. The maximum of
+  independent Gumbel fields is one again, up to a constant, so the text keeps the target's law; but
+  which paths still agree depends on the draft, hence the text is not a function of the seed and the
+  target alone.
+  """
+  return Rule(Partial(_walk), lossless=True, coupled=True, trees=True, bottom_up=False)
+
+
+def _walk(keys: Array, draft: Draft, log_p: Array) -> tuple[Array, Array]:
+  checks.check_chains(draft, "list_gumbel")
+  chain = walk.chains(draft.parents)
+  slots = jnp.arange(max(chain.shape[0], 1))
+  # At the root all paths count, the invalid ones too: whether a path was kept may hang on its noise.
+  paths = jnp.maximum((draft.parents == -1).sum(dtype=jnp.int32), 1)
+
+  def draw(key, row, standing):
+    agree = jnp.where(
+        standing[0], slots < paths, (standing[None, 1:] & (chain[None, :] == slots[:, None])).any(-1))
+
+    def hear(k, best):
+      louder = lambda: jnp.maximum(
+          best, law.noise(keys_lib.path(key, k), best.shape, best.dtype))
+      return lax.cond(agree[k], louder, lambda: best)
+
+    silence = jnp.full(log_p.shape[1:], -jnp.inf, log_p.dtype)
+    noise = lax.fori_loop(0, paths, hear, silence)
+    return jnp.argmax(log_p[row] + noise).astype(jnp.int32)
+
+  return coupled.follow(keys, draft, draw)
