@@ -1,0 +1,50 @@
+"""From a configuration to the decoders that it describes."""
+
+from typing import NamedTuple
+
+from specjax import decode, loading, logits
+from specjax.launch import registry
+from specjax.launch.config import DecodeConfig
+from specjax.models import transformer
+from specjax.types import Params
+
+
+class Setup(NamedTuple):
+  """A target, decoded speculatively and plainly with the same parameters."""
+
+  model: loading.Model
+  params: Params
+  speculative: decode.Decoder  # the plain one where gamma is 0
+  plain: decode.Decoder
+  models: dict[str, str]  # name -> sha256, for the manifest
+
+
+def build(config: DecodeConfig) -> Setup:
+  """Loads the models of a configuration and puts its decoders together.
+
+  Raises:
+    ValueError: a name, a path or a combination that does not exist.
+    LoadError: a model that cannot be loaded.
+  """
+  _refuse_missing(config)
+  rule = registry.rule(config.rule)  # a wrong name should not wait for a model to load
+  model = (loading.load(config.target, config.dtype) if config.target
+           else loading.default_model(config.dtype))
+  target = transformer.target(model.config)
+  transform = logits.chain(
+      logits.temperature(config.temperature), logits.top_k(config.top_k),
+      logits.top_p(config.top_p), logits.min_p(config.min_p))
+  plain = decode.autoregressive(target, transform)
+  models = {"target": model.sha256}
+  if config.gamma == 0:
+    return Setup(model, Params(model.params), plain, plain, models)
+  drafter, params, more = registry.drafter(config.drafter, config.gamma, model, config.dtype)
+  speculative = decode.speculative(target, drafter, rule, transform)
+  return Setup(model, Params(model.params, params), speculative, plain, models | more)
+
+
+def _refuse_missing(config: DecodeConfig):
+  if config.tree:
+    raise ValueError(f"config.tree: there are no token trees yet, only chains; got {config.tree!r}")
+  if config.strict:
+    raise ValueError("config.strict: there is no strict window yet; leave it off")

@@ -1,0 +1,47 @@
+"""Where two texts part that should be one, and how near the target was to a tie there.
+
+Passes of different width round differently, so the argmax of a near-tie may flip. A large margin at
+the first difference is a bug.
+"""
+
+import os.path
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from specjax.launch.build import Setup
+from specjax.launch.play import Answer, pad
+
+
+class Divergence(NamedTuple):
+  """The first difference of one answer from plain decoding."""
+
+  name: str
+  turn: int
+  position: int  # in the answer, from 0
+  tokens: tuple[int | None, int | None]  # speculative and plain; None: the text had ended
+  margin: float  # the target's largest logit minus its second largest there
+
+
+def first(setup: Setup, answer: Answer) -> Divergence | None:
+  """The first difference of an answer from its baseline, None if there is none."""
+  ours, plain = answer.tokens, answer.baseline_tokens
+  if ours == plain:
+    return None
+  same = len(os.path.commonprefix([ours, plain]))
+  at = lambda tokens: tokens[same] if same < len(tokens) else None
+  return Divergence(
+      answer.name, answer.turn, same, (at(ours), at(plain)),
+      _margin(setup, answer.prompt + ours[:same]))
+
+
+def _margin(setup: Setup, text: list[int]) -> float:
+  padded, lengths = pad([text])
+  state = setup.plain.init(setup.params, padded, lengths)
+  last = jnp.asarray(padded[:, -1:])
+  output = setup.plain.target.forward(
+      setup.params.target, state.cache, last, state.lengths - 1, None, None)
+  top = np.asarray(jax.lax.top_k(output.logits[0, 0], 2)[0])
+  return float(top[0] - top[1])

@@ -1,0 +1,164 @@
+"""Plays conversations with speculative and plain decoding in turn, and takes the time of both."""
+
+import time
+from typing import Callable, NamedTuple
+
+import jax
+import numpy as np
+
+from specjax import decode
+from specjax.launch.build import Setup
+from specjax.launch.prompts import Conversation
+from specjax.stats.counts import Counts
+from specjax.types import PAD
+
+
+class Answer(NamedTuple):
+  """One turn of one conversation, answered both ways."""
+
+  name: str
+  category: str
+  turn: int
+  prompt: list[int]
+  tokens: list[int]  # speculative
+  text: str
+  baseline_tokens: list[int]  # plain
+  counts: Counts  # of the speculative decoding of this row
+  seconds: float  # of the rounds, without reading the prompt; this row's share of its batch
+  baseline_seconds: float
+
+
+class Run(NamedTuple):
+  """One decoding of one batch."""
+
+  tokens: list[list[int]]
+  counts: Counts  # numpy
+  seconds: float
+
+
+def play(
+    setup: Setup, conversations: list[Conversation], key: jax.Array, *, max_new_tokens: int,
+    batch_size: int, template: bool, repeats: int = 1,
+    progress: Callable[[int], None] = lambda turns: None) -> list[Answer]:
+  """Answers every turn of every conversation; later turns see the earlier answers.
+
+  Speculative and plain decoding alternate, batch by batch, and each goes first every other time. The
+  conversation goes on with the speculative answer.
+
+  Args:
+    setup: the decoders.
+    conversations: what the user says.
+    key: of the run; each turn of each conversation is a row id of its own, so an answer does not
+      depend on the batch size.
+    max_new_tokens: of each answer.
+    batch_size: conversations decoded together.
+    template: apply the model's chat template; else the bare texts, one after the other.
+    repeats: times each decoding is measured; the median counts.
+    progress: called with the number of turns that have just been answered.
+
+  Raises:
+    ValueError: a prompt that does not fit the model's context; names its file and line.
+    FloatingPointError: NaN logits.
+  """
+  row_ids = np.cumsum([0] + [len(c.turns) for c in conversations])
+  answers = []
+  for first in range(0, len(conversations), batch_size):
+    group = range(first, min(first + batch_size, len(conversations)))
+    answered = {index: [] for index in group}
+    for turn in range(max(len(conversations[index].turns) for index in group)):
+      playing = [index for index in group if turn < len(conversations[index].turns)]
+      prompts = [
+          encode(setup, conversations[index], [a.text for a in answered[index]], template)
+          for index in playing]
+      rows = [row_ids[index] + turn for index in playing]
+      fast, slow = _both_ways(
+          setup, key, prompts, rows, max_new_tokens, repeats, swap=len(answers) % 2 == 1)
+      for place, index in enumerate(playing):
+        answer = _answer(setup, conversations[index], turn, prompts[place], place, fast, slow)
+        answered[index].append(answer)
+        answers.append(answer)
+      progress(len(playing))
+  return answers
+
+
+def encode(
+    setup: Setup, conversation: Conversation, answers: list[str], template: bool) -> list[int]:
+  """The tokens of a conversation after `answers`, up to where the next answer begins.
+
+  Raises:
+    ValueError: the prompt is empty or does not fit the context; names where it came from.
+    LoadError: the model has no chat template.
+  """
+  tokenizer, turns = setup.model.tokenizer, conversation.turns[:len(answers) + 1]
+  if template:
+    messages = [{"role": "user", "content": turns[0]}]
+    for answer, turn in zip(answers, turns[1:]):
+      messages += [
+          {"role": "assistant", "content": answer}, {"role": "user", "content": turn}]
+    ids = tokenizer.encode(tokenizer.apply_chat_template(messages))
+  else:
+    texts = [turns[0]] + [text for pair in zip(answers, turns[1:]) for text in pair]
+    ids = tokenizer.encode("\n".join(texts))
+    ids = ([] if tokenizer.bos_id is None else [tokenizer.bos_id]) + ids
+  limit = setup.plain.target.max_length
+  if not ids:
+    raise ValueError(f"{conversation.source}: the prompt has no tokens")
+  if limit is not None and len(ids) >= limit:
+    raise ValueError(
+        f"{conversation.source}: turn {len(turns)} makes a prompt of {len(ids)} tokens, but the "
+        f"context of the model holds {limit} and the answer needs at least one of them")
+  return ids
+
+
+def pad(prompts: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+  """int32[B, P], PAD-filled, and the lengths int32[B]."""
+  lengths = np.array([len(prompt) for prompt in prompts], np.int32)
+  padded = np.full((len(prompts), lengths.max()), PAD, np.int32)
+  for row, prompt in enumerate(prompts):
+    padded[row, :len(prompt)] = prompt
+  return padded, lengths
+
+
+def _both_ways(setup, key, prompts, rows, max_new_tokens, repeats, swap) -> tuple[Run, Run]:
+  """The speculative and the plain run of one batch."""
+  decoders = [setup.speculative, setup.plain]
+  runs = [[], []]
+  for repeat in range(repeats):
+    order = (1, 0) if (repeat + swap) % 2 else (0, 1)
+    for which in order:
+      runs[which].append(
+          _run(setup, decoders[which], key, prompts, rows, max_new_tokens))
+  median = lambda some: sorted(some, key=lambda run: run.seconds)[len(some) // 2]
+  return median(runs[0]), median(runs[1])
+
+
+def _run(setup, decoder, key, prompts, rows, max_new_tokens) -> Run:
+  padded, begins = pad(prompts)
+  state = decoder.init(
+      setup.params, padded, begins, max_new_tokens=max_new_tokens,
+      eos=setup.model.tokenizer.eos_ids, rows=np.array(rows, np.int32))
+  state = _compiled(decoder, key, setup.params, state)
+  begin = time.perf_counter()
+  state, counts = jax.block_until_ready(decode.run(decoder, key, setup.params, state))
+  seconds = time.perf_counter() - begin
+  decode.check_finite(state.failed, state.lengths)
+  ends, tokens = np.asarray(state.lengths), np.asarray(state.tokens)
+  answers = [tokens[row, begins[row]:ends[row]].tolist() for row in range(len(prompts))]
+  return Run(answers, jax.tree.map(np.asarray, counts), seconds)
+
+
+def _compiled(decoder, key, params, state):
+  """The same state, the loop compiled: a state whose rows are done comes back as it was."""
+  state = jax.block_until_ready(state)
+  idle, _ = decode.run(decoder, key, params, state._replace(done=np.ones_like(state.done)))
+  return idle._replace(done=np.zeros_like(idle.done))
+
+
+def _answer(setup, conversation, turn, prompt, place, fast: Run, slow: Run) -> Answer:
+  tokens, plain = fast.tokens[place], slow.tokens[place]
+  share = lambda run: run.seconds * len(run.tokens[place]) / sum(map(len, run.tokens))
+  return Answer(
+      name=conversation.name, category=conversation.category, turn=turn, prompt=prompt,
+      tokens=tokens, text=setup.model.tokenizer.decode(tokens, skip_special_tokens=True),
+      baseline_tokens=plain, counts=jax.tree.map(lambda count: count[place], fast.counts),
+      seconds=share(fast), baseline_seconds=share(slow))

@@ -1,0 +1,75 @@
+"""Methods by name, as flags and configurations give them: `token`, `lenient:0.8`, `layer_skip:4`."""
+
+import inspect
+import pathlib
+
+from specjax import drafters, loading, verify
+from specjax.launch.config import nearest
+from specjax.models import transformer
+from specjax.types import Drafter, PyTree
+
+# Everything that specjax.verify offers is a rule of that name, but for the type itself.
+RULES = tuple(sorted(set(verify.__all__) - {"Rule"}))
+DRAFTERS = ("ngram", "layer_skip")
+
+
+def rule(spec: str) -> verify.Rule:
+  """The rule `NAME` or `NAME:NUMBER,NUMBER`, numbers in the order of its arguments.
+
+  Raises:
+    ValueError: no such rule (lists those there are), or numbers that it does not take.
+  """
+  name, _, numbers = spec.partition(":")
+  if name not in RULES:
+    raise ValueError(f"config.rule: no rule {name!r}{nearest(name, RULES)}")
+  build = getattr(verify, name)
+  arguments = [_number(text, f"config.rule {spec!r}") for text in numbers.split(",") if numbers]
+  try:
+    inspect.signature(build).bind(*arguments)
+  except TypeError as error:
+    takes = ", ".join(inspect.signature(build).parameters) or "no numbers"
+    raise ValueError(f"config.rule {spec!r}: {name} takes {takes} ({error})") from None
+  return build(*arguments)
+
+
+def drafter(spec: str, gamma: int, model: loading.Model, dtype: str) -> tuple[
+    Drafter, PyTree, dict[str, str]]:
+  """The drafter, its parameters, and the sha256 of its weights by name (empty if it has none).
+
+  Args:
+    spec: `ngram`; `layer_skip:LAYERS` (half of the target's layers if no number is given); or the
+      path of a second model.
+    gamma: tokens to draft, at least 1.
+    model: the target.
+    dtype: of a second model's weights.
+
+  Raises:
+    ValueError: neither a name nor a path, or a number that does not fit.
+    LoadError: a second model that cannot be loaded or has another vocabulary.
+  """
+  name, _, number = spec.partition(":")
+  if spec == "ngram":
+    return drafters.ngram(gamma), None, {}
+  if name == "layer_skip":
+    layers = model.config.num_layers // 2 or 1
+    if number:
+      layers = int(_number(number, f"config.drafter {spec!r}", int))
+    if not 1 <= layers <= model.config.num_layers:
+      raise ValueError(
+          f"config.drafter {spec!r}: the target has layers 1 to {model.config.num_layers}")
+    return drafters.layer_skip(transformer.early_exit(model.config, layers), gamma), None, {}
+  if not pathlib.Path(spec).exists():
+    raise ValueError(
+        f"config.drafter: {spec!r} is neither the path of a model nor a drafter"
+        f"{nearest(name, DRAFTERS)}")
+  second = loading.load(spec, dtype)
+  loading.check_same_vocabulary(model, second)
+  built = drafters.autoregressive(transformer.target(second.config), gamma)
+  return built, second.params, {"drafter": second.sha256}
+
+
+def _number(text: str, what: str, kind=float):
+  try:
+    return kind(text)
+  except ValueError:
+    raise ValueError(f"{what}: {text!r} is not a number of type {kind.__name__}") from None

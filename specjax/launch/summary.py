@@ -1,0 +1,97 @@
+"""The numbers of a decoding run, and the table that shows them beside their definitions."""
+
+import math
+
+import numpy as np
+
+from specjax import theory
+from specjax.launch.costs import Costs
+from specjax.launch.play import Answer
+
+_RESAMPLES = 2000
+_FEWEST = 5  # prompts; a bootstrap over fewer is a fiction
+
+
+def summarise(answers: list[Answer], costs: Costs | None, gamma: int, exact: bool) -> dict:
+  """The result of an experiment as a plain dict; NaN where there is nothing to divide by.
+
+  Args:
+    answers: of all turns.
+    costs: measured pass and draft costs; None for plain decoding.
+    gamma: tokens drafted a round.
+    exact: both ways of decoding must give one text (temperature 0, or a coupled rule).
+  """
+  total = lambda name: np.sum([getattr(a.counts, name) for a in answers], axis=0)
+  tested, accepted, rounds = total("tested"), total("accepted"), int(total("rounds"))
+  emitted = int(total("emitted"))
+  seconds = np.array([(a.seconds, a.baseline_seconds) for a in answers])
+  tokens = np.array([(len(a.tokens), len(a.baseline_tokens)) for a in answers])
+  tau = _ratio(emitted, rounds)
+  return dict(
+      tokens=[a.tokens for a in answers],
+      text=[a.text for a in answers],
+      prompts=[dict(name=a.name, category=a.category, turn=a.turn) for a in answers],
+      tau=tau,
+      tau_macro=float(np.mean([_ratio(a.counts.emitted, a.counts.rounds) for a in answers])),
+      alpha=_ratio(accepted.sum(), tested.sum()),
+      acceptance_by_position=[_ratio(a, t) for a, t in zip(accepted, tested)],
+      acceptance_by_position_joint=[_ratio(a, rounds) for a in accepted],
+      rounds=rounds,
+      tokens_per_second=_ratio(*(x[:, 0].sum() for x in (tokens, seconds))),
+      baseline_tokens_per_second=_ratio(*(x[:, 1].sum() for x in (tokens, seconds))),
+      speedup=_speedup(tokens, seconds),
+      speedup_interval=_interval(tokens, seconds),
+      predicted_speedup=math.nan if costs is None else float(
+          theory.predicted_speedup(tau, gamma, costs.draft_step, costs.window)),
+      costs=costs,
+      identical_to_baseline=(
+          all(a.tokens == a.baseline_tokens for a in answers) if exact else None))
+
+
+def table(result: dict, gamma: int) -> str:
+  """The numbers of `summarise`, one a line, each with its definition."""
+  number = lambda value, form: "-" if value is None or math.isnan(value) else format(value, form)
+  positions = lambda values: " ".join(number(value, ".2f") for value in values) or "-"
+  interval = result["speedup_interval"]
+  within = f", 95 % interval {interval[0]:.2f} to {interval[1]:.2f} over prompts" if interval else ""
+  same = {True: "identical to plain decoding", False: "DIFFERS from plain decoding",
+          None: "not comparable: independent samples"}[result["identical_to_baseline"]]
+  costs = result["costs"]
+  predicted = "" if costs is None else (
+      f"; V({gamma + 1}) = {costs.window:.2f}, c = {costs.draft_step:.3f} measured here")
+  rows = [
+      ("tau", number(result["tau"], ".2f"),
+       "tokens emitted / target passes, the extra token counted"
+       f" ({number(result['tau_macro'], '.2f')} as a mean over prompts)"),
+      ("alpha", number(result["alpha"], ".2f"), "drafted tokens accepted / tested"),
+      ("  by position", positions(result["acceptance_by_position"]),
+       "accepted / tested at each position"),
+      ("  joint", positions(result["acceptance_by_position_joint"]),
+       "accepted at each position / target passes"),
+      ("tokens/s", number(result["tokens_per_second"], ".1f"), "speculative, rounds only"),
+      ("", number(result["baseline_tokens_per_second"], ".1f"), "plain, in turn with the above"),
+      ("speed-up", number(result["speedup"], ".2f"),
+       f"plain seconds per token / speculative seconds per token{within}"),
+      ("  predicted", number(result["predicted_speedup"], ".2f"),
+       f"tau / (V({gamma + 1}) + {gamma} c){predicted}"),
+      ("text", "", same)]
+  width = max(len(value) for _, value, _ in rows)
+  return "\n".join(f"{name:14}{value:>{width}}   {meaning}".rstrip() for name, value, meaning in rows)
+
+
+def _ratio(part, whole) -> float:
+  return float(part / whole) if whole else math.nan
+
+
+def _speedup(tokens: np.ndarray, seconds: np.ndarray) -> float:
+  """Ratio of seconds per token, plain over speculative; columns are (speculative, plain)."""
+  emitted, spent = tokens.sum(0), seconds.sum(0)
+  return _ratio(spent[1] * emitted[0], emitted[1] * spent[0])
+
+
+def _interval(tokens: np.ndarray, seconds: np.ndarray) -> list[float] | None:
+  """95 % percentile bootstrap of the speed-up over prompts; None for too few of them."""
+  if len(tokens) < _FEWEST:
+    return None
+  draws = np.random.default_rng(0).integers(len(tokens), size=(_RESAMPLES, len(tokens)))
+  return [float(x) for x in np.quantile([_speedup(tokens[d], seconds[d]) for d in draws], (.025, .975))]
