@@ -152,3 +152,4 @@ class Drafter:
   observe: Callable
   nodes: int = static()
   depth: int = static()
+  abstains: bool = static()  # may return no valid node; the target then scores one row only

@@ -1,7 +1,7 @@
 """Decoding: one pure step, folded by one jitted loop or driven from the host."""
 
 from specjax.decode.decoder import Decoder, Round, autoregressive, speculative
-from specjax.decode.generate import Generation, check_finite, generate, run, stream
+from specjax.decode.loop import Generation, check_finite, generate, run, stream
 from specjax.decode.state import State
 
 __all__ = [

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jax.tree_util import Partial
 
 from specjax import keys
@@ -127,8 +128,20 @@ class Decoder:
     last = jnp.take_along_axis(state.tokens, state.lengths[:, None] - 1, axis=1)
     window = jnp.concatenate([last, jnp.where(draft.valid, draft.tokens, 0)], axis=1)
     depths, mask = (None, None) if self.is_chain else jax.vmap(masks.window)(draft.parents)
-    output = self.target.forward(
-        params.target, proposal.cache, window, state.lengths - 1, depths, mask)
+
+    def whole(cache):
+      return self.target.forward(
+          params.target, cache, window, state.lengths - 1, depths, mask)
+
+    def root_only(cache):
+      output = self.target.forward(params.target, cache, last, state.lengths - 1, None, None)
+      widen = lambda rows: jnp.repeat(rows, window.shape[1], axis=1)  # no other row is ever read
+      return Output(widen(output.logits), jax.tree.map(widen, output.features), output.cache)
+
+    if self.drafter.abstains:
+      output = lax.cond(draft.valid.any(), whole, root_only, proposal.cache)
+    else:
+      output = whole(proposal.cache)
     counts = None
     if uses_counts(self.transform):
       counts = _window_counts(state.tokens, draft, output.logits.shape[-1])
@@ -182,7 +195,7 @@ def _draw_plain(keys: Array, draft: Draft, log_p: Array) -> tuple[Array, Array]:
 
 _NO_DRAFTER = Drafter(
     init=Partial(drawing.no_state), propose=Partial(_no_draft), observe=Partial(drawing.same_state),
-    nodes=0, depth=0)
+    nodes=0, depth=0, abstains=False)
 _PLAIN = Rule(Partial(_draw_plain), lossless=True, coupled=True, trees=False, bottom_up=False)
 
 

@@ -25,7 +25,7 @@ def autoregressive(model: Target, gamma: int) -> Drafter:
     raise ValueError(f"A drafter drafts at least one token, got gamma = {gamma}.")
   return Drafter(
       init=Partial(_init, model), propose=Partial(_propose, model),
-      observe=Partial(drawing.same_state), nodes=gamma, depth=gamma)
+      observe=Partial(drawing.same_state), nodes=gamma, depth=gamma, abstains=False)
 
 
 def _init(model: Target, params: Params, tokens: Array, lengths: Array) -> PyTree:

@@ -25,7 +25,7 @@ def layer_skip(exit_model: Target, gamma: int) -> Drafter:
     raise ValueError(f"A drafter drafts at least one token, got gamma = {gamma}.")
   return Drafter(
       init=Partial(drawing.no_state), propose=Partial(_propose, exit_model),
-      observe=Partial(drawing.same_state), nodes=gamma, depth=gamma)
+      observe=Partial(drawing.same_state), nodes=gamma, depth=gamma, abstains=False)
 
 
 def _propose(

@@ -14,12 +14,13 @@ from specjax.types import Array, Context, Drafter, Params, Proposal
 
 
 @functools.lru_cache  # equal arguments give the equal record, so jit sees one drafter
-def ngram(gamma: int, longest: int = 3, shortest: int = 1) -> Drafter:
+def ngram(gamma: int, longest: int = 3, shortest: int = 2) -> Drafter:
   """Drafts `gamma` tokens by matching the last `longest` .. `shortest` tokens with earlier text.
 
   The longest match wins, the latest among equals. Where the copy reaches the end of the text it goes
   on with its own beginning, so a repetition is continued for as long as the draft. Without a match
-  the draft is empty (`valid` is false everywhere).
+  the draft is empty (`valid` is false everywhere). Matches of a single token are mostly chance, and
+  scoring their drafts costs more than they bring where a wide pass is not free.
 
   Raises:
     ValueError: if gamma < 1 or not 1 <= shortest <= longest.
@@ -31,7 +32,7 @@ def ngram(gamma: int, longest: int = 3, shortest: int = 1) -> Drafter:
   return Drafter(
       init=Partial(drawing.no_state),
       propose=Partial(functools.partial(_propose, longest, shortest)),
-      observe=Partial(drawing.same_state), nodes=gamma, depth=gamma)
+      observe=Partial(drawing.same_state), nodes=gamma, depth=gamma, abstains=True)
 
 
 def _propose(
