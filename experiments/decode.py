@@ -16,9 +16,9 @@ from specjax.launch import (
 _CONFIG = config_lib.define()
 _PROMPT = flags.DEFINE_string("prompt", None, "one prompt; its text is streamed")
 _PROMPTS = flags.DEFINE_string(
-    "prompts", None, "a JSONL file with `turns` (Spec-Bench) or `prompt` in each line, or the name of "
-    f"a set: {', '.join(prompts.BUILT_IN)}, humaneval")
-_TEMPLATE = flags.DEFINE_bool("apply_chat_template", True, "put prompts into the model's chat format")
+    "prompts", None, "a JSONL file with `turns` (Spec-Bench) or `prompt` in each line, or the name "
+    f"of a set: {', '.join(prompts.BUILT_IN)}, humaneval")
+_TEMPLATE = flags.DEFINE_bool("apply_chat_template", True, "use the model's chat format")
 _REPEATS = 3  # measurements where there is one prompt alone
 
 

@@ -17,8 +17,8 @@ from ml_collections import config_flags
 DTYPES = ("float32", "bfloat16")
 DEFAULT_FILE = pathlib.Path(__file__).resolve().parents[2] / "configs" / "smollm2.py"
 
-# ml_collections searches the command line for overrides; left alone it would read sys.argv, and that
-# before flags are parsed.
+# ml_collections searches the command line for overrides; left alone it would read sys.argv, and
+# that before flags are parsed.
 _command_line: list[str] = []
 
 

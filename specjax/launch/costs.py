@@ -23,7 +23,7 @@ class Costs(NamedTuple):
 
 
 def measure(decoder: Decoder, params: Params, state: State) -> Costs:
-  """Medians of interleaved runs on a state of `decoder`, compilation excluded; the state is consumed.
+  """Medians of interleaved runs, compilation excluded. The state is consumed.
 
   Args:
     decoder: a speculative decoder, gamma >= 1.

@@ -1,8 +1,8 @@
 """Tells a mistake of the user's from a bug of ours, and words the former as one paragraph.
 
-The library raises ValueError for bad input; so do jax and numpy when *our* code hands them the wrong
-thing. Only the first kind is a message for the user: an error counts as one if a `raise` statement
-of our own packages threw it. Everything else keeps its traceback.
+The library raises ValueError for bad input; so do jax and numpy when *our* code hands them the
+wrong thing. Only the first kind is a message for the user: an error counts as one if a `raise`
+statement of our own packages threw it. Everything else keeps its traceback.
 """
 
 import linecache

@@ -42,8 +42,8 @@ def play(
     progress: Callable[[int], None] = lambda turns: None) -> list[Answer]:
   """Answers every turn of every conversation; later turns see the earlier answers.
 
-  Speculative and plain decoding alternate, batch by batch, and each goes first every other time. The
-  conversation goes on with the speculative answer.
+  Speculative and plain decoding alternate, batch by batch, and each goes first every other time.
+  The conversation goes on with the speculative answer.
 
   Args:
     setup: the decoders.

@@ -1,4 +1,4 @@
-"""Methods by name, as flags and configurations give them: `token`, `lenient:0.8`, `layer_skip:4`."""
+"""Methods by name, as a configuration gives them: `token`, `lenient:0.8`, `layer_skip:4`."""
 
 import inspect
 import pathlib
@@ -8,8 +8,9 @@ from specjax.launch.config import nearest
 from specjax.models import transformer
 from specjax.types import Drafter, PyTree
 
-# Everything that specjax.verify offers is a rule of that name, but for the type itself.
-RULES = tuple(sorted(set(verify.__all__) - {"Rule"}))
+RULES = (
+    "token", "block", "match", "greedy", "typical", "lenient", "kseq", "specinfer", "recursive",
+    "traversal", "multipath_block", "gumbel", "list_gumbel")
 DRAFTERS = ("ngram", "layer_skip")
 
 
@@ -23,13 +24,14 @@ def rule(spec: str) -> verify.Rule:
   if name not in RULES:
     raise ValueError(f"config.rule: no rule {name!r}{nearest(name, RULES)}")
   build = getattr(verify, name)
-  arguments = [_number(text, f"config.rule {spec!r}") for text in numbers.split(",") if numbers]
-  try:
-    inspect.signature(build).bind(*arguments)
-  except TypeError as error:
-    takes = ", ".join(inspect.signature(build).parameters) or "no numbers"
-    raise ValueError(f"config.rule {spec!r}: {name} takes {takes} ({error})") from None
-  return build(*arguments)
+  takes = [p for p in inspect.signature(build).parameters.values() if p.annotation in (int, float)]
+  needed = sum(p.default is p.empty for p in takes)
+  given = numbers.split(",") if numbers else []
+  if not needed <= len(given) <= len(takes):
+    expected = ", ".join(p.name for p in takes) or "no numbers"
+    raise ValueError(f"config.rule {spec!r}: {name} takes {expected}, got {len(given)} numbers")
+  what = f"config.rule {spec!r}"
+  return build(*(_number(text, what, p.annotation) for p, text in zip(takes, given)))
 
 
 def drafter(spec: str, gamma: int, model: loading.Model, dtype: str) -> tuple[
@@ -53,7 +55,7 @@ def drafter(spec: str, gamma: int, model: loading.Model, dtype: str) -> tuple[
   if name == "layer_skip":
     layers = model.config.num_layers // 2 or 1
     if number:
-      layers = int(_number(number, f"config.drafter {spec!r}", int))
+      layers = _number(number, f"config.drafter {spec!r}", int)
     if not 1 <= layers <= model.config.num_layers:
       raise ValueError(
           f"config.drafter {spec!r}: the target has layers 1 to {model.config.num_layers}")
@@ -68,8 +70,8 @@ def drafter(spec: str, gamma: int, model: loading.Model, dtype: str) -> tuple[
   return built, second.params, {"drafter": second.sha256}
 
 
-def _number(text: str, what: str, kind=float):
+def _number(text: str, what: str, kind):
   try:
     return kind(text)
   except ValueError:
-    raise ValueError(f"{what}: {text!r} is not a number of type {kind.__name__}") from None
+    raise ValueError(f"{what}: {text!r} is not {'an integer' if kind is int else 'a number'}") from None

@@ -1,6 +1,7 @@
 """Process-wide settings of JAX: the random bits, the arithmetic and the compilation cache.
 
-All of them decide about reproducibility, so they are set in one place and `record` writes them down.
+All of them decide about reproducibility, so they are set in one place, and `record` writes them
+down.
 """
 
 import os

@@ -53,7 +53,8 @@ def table(result: dict, gamma: int) -> str:
   number = lambda value, form: "-" if value is None or math.isnan(value) else format(value, form)
   positions = lambda values: " ".join(number(value, ".2f") for value in values) or "-"
   interval = result["speedup_interval"]
-  within = f", 95 % interval {interval[0]:.2f} to {interval[1]:.2f} over prompts" if interval else ""
+  within = "" if interval is None else (
+      f", 95 % interval {interval[0]:.2f} to {interval[1]:.2f} over prompts")
   same = {True: "identical to plain decoding", False: "DIFFERS from plain decoding",
           None: "not comparable: independent samples"}[result["identical_to_baseline"]]
   costs = result["costs"]
@@ -76,7 +77,7 @@ def table(result: dict, gamma: int) -> str:
        f"tau / (V({gamma + 1}) + {gamma} c){predicted}"),
       ("text", "", same)]
   width = max(len(value) for _, value, _ in rows)
-  return "\n".join(f"{name:14}{value:>{width}}   {meaning}".rstrip() for name, value, meaning in rows)
+  return "\n".join(f"{name:14}{value:>{width}}   {meaning}" for name, value, meaning in rows)
 
 
 def _ratio(part, whole) -> float:
@@ -94,4 +95,5 @@ def _interval(tokens: np.ndarray, seconds: np.ndarray) -> list[float] | None:
   if len(tokens) < _FEWEST:
     return None
   draws = np.random.default_rng(0).integers(len(tokens), size=(_RESAMPLES, len(tokens)))
-  return [float(x) for x in np.quantile([_speedup(tokens[d], seconds[d]) for d in draws], (.025, .975))]
+  speedups = [_speedup(tokens[drawn], seconds[drawn]) for drawn in draws]
+  return [float(bound) for bound in np.quantile(speedups, (0.025, 0.975))]

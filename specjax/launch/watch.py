@@ -12,7 +12,8 @@ from specjax.launch.play import pad
 _BOLD, _PLAIN = "\033[1;32m", "\033[0m"
 
 
-def watch(setup: Setup, key: jax.Array, prompt: list[int], max_new_tokens: int, stream=None) -> None:
+def watch(
+    setup: Setup, key: jax.Array, prompt: list[int], max_new_tokens: int, stream=None) -> None:
   """Decodes one prompt, as row 0, and writes the text to `stream` (stdout) round by round."""
   stream = stream or sys.stdout
   marks = (_BOLD, _PLAIN) if stream.isatty() else ("", "")

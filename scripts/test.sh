@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# Runs the tests, in an environment that is made if it is missing. Arguments go on to pytest;
+# --full adds the tests that take long.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+make_environment
+cd "$root"
+exec "$venv/bin/python" -m pytest tests "$@"
