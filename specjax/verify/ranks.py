@@ -54,7 +54,7 @@ def mass_up_to(log_ratio: Array, q: Array) -> Array:
   upper, lower = (slice(None), slice(None), None), (slice(None), None, slice(None))
   place = jnp.arange(_BLOCK)
   not_above = (ratio[lower] < ratio[upper]) | (
-      (ratio[lower] == ratio[upper]) & (place[:, None] >= place)[None])
+      (ratio[lower] == ratio[upper]) & (place[:, None] >= place[None, :])[None])
   in_block = jnp.where((cell[lower] == cell[upper]) & not_above, mass[lower], 0).sum(-1)
   return (in_cells_below[cell] + in_blocks_before[block, cell] + in_block).reshape(-1)[:vocab]
 
