@@ -29,7 +29,7 @@ def list_gumbel() -> Rule:
 def _walk(keys: Array, draft: Draft, log_p: Array) -> tuple[Array, Array]:
   checks.check_chains(draft, "list_gumbel")
   chain = walk.chains(draft.parents)
-  slots = jnp.arange(max(chain.shape[0], 1))
+  slots = jnp.arange(max(chain.shape[0], 1), dtype=jnp.int32)
   # At the root all paths count, the invalid ones too: whether a path was kept may hang on its noise.
   paths = jnp.maximum((draft.parents == -1).sum(dtype=jnp.int32), 1)
 
