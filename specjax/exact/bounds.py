@@ -103,17 +103,6 @@ def joint_ideal(drafts: Drafts, log_p: Array, depth: int) -> Array:
   return total
 
 
-def coupled_path(log_p: Array, log_q: Array) -> Array:
-  """E[tau] float[] of a chain of gamma = D tokens under shared Gumbel noise; tables float[M, V]."""
-  vocab = log_p.shape[1]
-  reach, total = jnp.ones(1, log_p.dtype), jnp.zeros((), log_p.dtype)
-  equal = jax.vmap(coupled)(jnp.exp(log_p), jnp.exp(log_q))
-  for length in range(prefixes.depth_of(vocab, log_p.shape[0])):
-    reach = (reach[:, None] * equal[prefixes.level(vocab, length)]).reshape(-1)
-    total += reach.sum()
-  return total
-
-
 def _by_ratio(p: Array, q: Array) -> Array:
   """The tokens in ascending order of p / q, those that are never drafted last."""
   return jnp.argsort(jnp.where(q > 0, p / jnp.where(q > 0, q, 1), jnp.inf))

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from specjax.exact import bounds, claims, prefixes, rounds
+from specjax.exact import bounds, claims, coupled, prefixes, rounds
 from specjax.exact import drafts as drafts_lib
 from specjax.exact import systems as systems_lib
 from specjax.types import Array
@@ -73,7 +73,7 @@ def certify(rule: Rule, schemes=None, systems: systems_lib.Systems | None = None
   schemes = claims.schemes(rule) if schemes is None else tuple(schemes)
   if systems is None:
     systems = default_systems(vocab, max(scheme.depth for scheme in schemes), number, seed)
-  cases = tuple(_case(rule, scheme, systems) for scheme in schemes)
+  cases = tuple(_case(rule, scheme, systems, seed) for scheme in schemes)
   return Certificate(
       max_tv=float(np.max([case.max_tv for case in cases])),  # np.max keeps NaN
       block_efficiency=cases[0].block_efficiency,
@@ -91,7 +91,7 @@ def default_systems(vocab: int, depth: int, number: int, seed: int) -> systems_l
       *(pair for pair in pairs if pair.log_p.shape[-1] == vocab))
 
 
-def _case(rule: Rule, scheme: drafts_lib.Scheme, systems: systems_lib.Systems) -> Case:
+def _case(rule: Rule, scheme: drafts_lib.Scheme, systems: systems_lib.Systems, seed: int) -> Case:
   vocab = systems.log_p.shape[-1]
   if scheme.depth > prefixes.depth_of(vocab, systems.log_p.shape[1]):
     raise ValueError(
@@ -100,8 +100,12 @@ def _case(rule: Rule, scheme: drafts_lib.Scheme, systems: systems_lib.Systems) -
   with jax.enable_x64(True):
     log_p, log_q = jnp.asarray(systems.log_p), jnp.asarray(systems.log_q)
     drafts = _enumerate(scheme, log_q)
-    tv, tau = (np.asarray(x) for x in outcome(rule, drafts, log_p))
-    best = np.asarray(_optimum(scheme, drafts, log_p, log_q))
+    if rule.coupled:
+      tv, tau = coupled.outcome(rule, scheme, log_p, log_q, jax.random.key(seed))
+    else:
+      tv, tau = outcome(rule, drafts, log_p)
+    best = _optimum(scheme, drafts, log_p, log_q)
+    tv, tau, best = (np.asarray(x) for x in (tv, tau, best))
   return Case(
       scheme=scheme.name,
       max_tv=float(np.max(tv)),

@@ -9,6 +9,9 @@ A `Scheme` is a tree shape and a way to draw siblings:
                        becomes invalid and its children move to the first (K paths as one tree).
   DETERMINISTIC        chosen by any function of the text; point masses (prompt lookup, top-k trees).
                        A rule must keep the law for each single draft, so none is averaged over.
+  SHARED_NOISE         drawn with the noise of the target's positions, for `gumbel`.
+  PATH_NOISE           separate chains, each with noise of its own at every position, for
+                       `list_gumbel`. These two are not enumerated: see `coupled`.
 """
 
 import functools
@@ -26,6 +29,8 @@ INDEPENDENT = "independent"
 WITHOUT_REPLACEMENT = "without replacement"
 MERGED = "merged"
 DETERMINISTIC = "deterministic"
+SHARED_NOISE = "shared noise"
+PATH_NOISE = "noise of each path"
 
 
 class Scheme(NamedTuple):
@@ -37,8 +42,16 @@ class Scheme(NamedTuple):
   invalid: tuple[int, ...] = ()  # nodes that are never drafted, with everything below them
 
   @property
+  def depths(self) -> tuple[int, ...]:
+    """The depth of every node, 1 for the children of the root."""
+    depths = []
+    for parent in self.parents:
+      depths.append(1 if parent == ROOT else depths[parent] + 1)
+    return tuple(depths)
+
+  @property
   def depth(self) -> int:
-    return max(_depths(self.parents), default=0)
+    return max(self.depths, default=0)
 
   @property
   def drafted(self) -> tuple[bool, ...]:
@@ -162,10 +175,3 @@ def _valid_to_the_root(valid: Array, parents: tuple[int, ...]) -> Array:
   for node, parent in enumerate(parents):
     columns.append(valid[:, node] if parent == ROOT else valid[:, node] & columns[parent])
   return jnp.stack(columns, axis=1)
-
-
-def _depths(parents: tuple[int, ...]) -> list[int]:
-  depths = []
-  for parent in parents:
-    depths.append(1 if parent == ROOT else depths[parent] + 1)
-  return depths
