@@ -7,9 +7,9 @@ import jax.numpy as jnp
 from jax import lax
 from jax.tree_util import Partial
 
-from specjax.types import Array, Decision, Draft
+from specjax.types import Array, Draft
 from specjax.verify import parts
-from specjax.verify.rule import Rule
+from specjax.verify.rule import Judgement, Rule
 
 
 def block() -> Rule:
@@ -20,29 +20,31 @@ def block() -> Rule:
   [w_i p - q]+, which is also the law of the extra token. No lossless rule for a single drafted path
   accepts more tokens in expectation.
   """
-  return Rule(Partial(_decide), lossless=True, coupled=False, trees=False, bottom_up=True)
+  return Rule(Partial(_judge), lossless=True, coupled=False, trees=False, bottom_up=True)
 
 
-def _decide(draft: Draft, log_p: Array) -> Decision:
+def _judge(draft: Draft, log_p: Array) -> Judgement:
   log_q = parts.draft_law(draft, log_p.shape[-1], log_p.dtype)
-  log_w = _log_weights(draft, log_p, log_q)
-  stepped_back, residual = parts.after_rejection(log_w[:-1], jnp.exp(log_p[:-1]), jnp.exp(log_q))
+  log_w = _log_weights(draft, log_p)
+  stepped_back, _ = parts.after_rejection(log_w[:-1], jnp.exp(log_p[:-1]), jnp.exp(log_q))
   continues = jnp.append(draft.valid[1:], False)  # the last valid node has no child to reject
   accept = jnp.where(continues, jnp.append(stepped_back[1:], 0), jnp.exp(log_w[1:]))
-  log_next = jnp.where(draft.valid[:, None], jnp.log(residual), log_p[:-1])
-  return Decision(
-      accept=jnp.where(draft.valid, accept, 0),
-      log_next=jnp.concatenate([log_next, log_p[-1:]]))
+
+  def log_next(row):
+    q = jnp.exp(parts.law_below(draft, row, log_p))
+    return jnp.log(parts.after_rejection(log_w[row], jnp.exp(log_p[row]), q)[1])
+
+  return Judgement(jnp.where(draft.valid, accept, 0), log_next)
 
 
-def _log_weights(draft: Draft, log_p: Array, log_q: Array) -> Array:
+def _log_weights(draft: Draft, log_p: Array) -> Array:
   """float[N + 1]: log w of the root and of every node.
 
   The product of the ratios is clipped at every step, not each ratio: in logarithms, a running sum
   less its running maximum. A ratio of 0 makes the sum -inf and leaves the maximum finite.
   """
   ratios = parts.log_ratio(
-      parts.at_token(log_p[:-1], draft.tokens), parts.at_token(log_q, draft.tokens))
+      parts.at_token(log_p[:-1], draft.tokens), parts.log_q_of_tokens(draft, log_p.dtype))
   total = jnp.cumsum(jnp.where(draft.valid, ratios, 0))
   log_w = total - jnp.maximum(lax.cummax(total), 0)
   return jnp.concatenate([jnp.zeros(1, log_w.dtype), log_w])

@@ -3,12 +3,12 @@
 Stern, Shazeer, Uszkoreit, NeurIPS 2018, arXiv 1811.03115, section 3.
 """
 
-import jax
 import jax.numpy as jnp
 from jax.tree_util import Partial
 
-from specjax.types import Array, Decision, Draft
-from specjax.verify.rule import Rule
+from specjax.types import Array, Draft
+from specjax.verify import parts
+from specjax.verify.rule import Judgement, Rule
 
 
 def greedy() -> Rule:
@@ -17,12 +17,12 @@ def greedy() -> Rule:
   The text is that of greedy decoding. It has the target's law only where that law is a point mass
   (temperature 0), so the rule does not count as lossless.
   """
-  return Rule(Partial(_decide), lossless=False, coupled=False, trees=True, bottom_up=False)
+  return Rule(Partial(_judge), lossless=False, coupled=False, trees=True, bottom_up=False)
 
 
-def _decide(draft: Draft, log_p: Array) -> Decision:
-  best = jnp.argmax(log_p, -1).astype(jnp.int32)
+def _judge(draft: Draft, log_p: Array) -> Judgement:
+  best = parts.argmax(log_p)
   agrees = draft.valid & (draft.tokens == best[draft.parents + 1])
-  return Decision(
+  return Judgement(
       accept=agrees.astype(log_p.dtype),
-      log_next=jnp.log(jax.nn.one_hot(best, log_p.shape[-1], dtype=log_p.dtype)))
+      log_next=lambda row: parts.point_mass(best[row], log_p.shape[1], log_p.dtype))

@@ -7,9 +7,9 @@ engines do for deterministic drafts (EAGLE-2, Li et al., EMNLP 2024, arXiv 2406.
 import jax.numpy as jnp
 from jax.tree_util import Partial
 
-from specjax.types import Array, Decision, Draft
+from specjax.types import Array, Draft
 from specjax.verify import parts, walk
-from specjax.verify.rule import Rule
+from specjax.verify.rule import Judgement, Rule
 
 
 def match() -> Rule:
@@ -19,20 +19,20 @@ def match() -> Rule:
   earlier siblings were not Y, is Y with probability p(x) / (1 - p(earlier siblings)), and the extra
   token has the law p without the children.
   """
-  return Rule(Partial(_decide), lossless=True, coupled=False, trees=True, bottom_up=False)
+  return Rule(Partial(_judge), lossless=True, coupled=False, trees=True, bottom_up=False)
 
 
-def _decide(draft: Draft, log_p: Array) -> Decision:
+def _judge(draft: Draft, log_p: Array) -> Judgement:
   earlier = walk.earlier_siblings(draft.parents) & draft.valid[None, :]
   same_token = draft.tokens[:, None] == draft.tokens[None, :]
   fresh = draft.valid & ~(earlier & same_token).any(-1)  # a duplicate has been ruled out already
-  rows = draft.parents + 1
-  p = jnp.where(fresh, jnp.exp(parts.at_token(log_p[rows], draft.tokens)), 0)
+  p = jnp.where(fresh, jnp.exp(log_p[draft.parents + 1, draft.tokens]), 0)
   left = 1 - jnp.where(earlier, p[None, :], 0).sum(-1)
+
+  def log_next(row):
+    children = draft.valid & (draft.parents == row - 1)
+    tokens = jnp.where(children, draft.tokens, log_p.shape[1])  # out of bounds: dropped
+    return parts.log_normalised(jnp.exp(log_p[row]).at[tokens].set(0, mode="drop"), log_p[row])
+
   # Rounding may leave less than p(x); the true quotient is then 1.
-  accept = jnp.where(p > 0, p / jnp.maximum(left, p), 0)
-  tokens = jnp.where(draft.valid, draft.tokens, log_p.shape[-1])  # out of bounds: dropped
-  rest = log_p.at[rows, tokens].set(-jnp.inf, mode="drop")
-  mass = jnp.exp(rest).sum(-1, keepdims=True)
-  log_next = jnp.where(mass > 0, rest - jnp.log(jnp.where(mass > 0, mass, 1)), log_p)
-  return Decision(accept, log_next)
+  return Judgement(jnp.where(p > 0, p / jnp.maximum(left, p), 0), log_next)

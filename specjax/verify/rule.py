@@ -1,8 +1,10 @@
 """A verification rule: a formula, and the coins that carry it out.
 
-A rule states mathematics only: `decide` maps a draft and the target's laws to a `Decision`, for one
-row, without a key. `verify` flips the coins of that decision, and `exact.law` sums over them, so the
-sampler and the proof of a rule come from the same numbers.
+A rule states mathematics only: its formula maps a draft and the target's laws to the probability
+that each node is accepted, and to the law of the extra token at each place where the walk can stop;
+for one row, without a key. `verify` flips the coins of that judgement and asks for the one law that
+it needs; `decide` asks for all of them and `exact.law` sums over the coins. So the sampler and the
+proof of a rule come from the same numbers.
 
 The walk over the drafted tree has one of two directions:
 
@@ -15,7 +17,7 @@ The walk over the drafted tree has one of two directions:
 Coupled rules (`gumbel`, `list_gumbel`) flip no coins: they compare tokens drawn with shared noise.
 """
 
-from typing import Callable
+from typing import Callable, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,12 +27,23 @@ from specjax.types import Array, Decision, Draft, PAD, Verdict, method, static
 from specjax.verify import checks, walk
 
 
+class Judgement(NamedTuple):
+  """A `Decision` whose laws are computed when they are asked for.
+
+  The walk stops in one place, so the sampler needs one law of N + 1. Over a vocabulary of 1e5 the
+  others would cost more than everything else that a rule does on a chain.
+  """
+
+  accept: Array  # float[N]: P(node is accepted | node is tested)
+  log_next: Callable[[Array], Array]  # row int32[] -> float[V]: the law of the extra token there
+
+
 @method
 class Rule:
   """One verification rule.
 
-  formula(draft, log_p) -> Decision, or, for a coupled rule, formula(keys, draft, log_p) -> the stop
-    node int32[] and the extra token int32[].
+  formula(draft, log_p) -> Decision, or a Judgement where that spares work; for a coupled rule,
+    formula(keys, draft, log_p) -> the stop node int32[] and the extra token int32[].
   lossless: the text keeps exactly the target's law, for every target and every drafter.
   coupled: `verify` reads the keys of absolute positions, key[depth + 1], instead of a round's key.
   trees: accepts drafts that branch.
@@ -50,7 +63,15 @@ class Rule:
 
   def _decide(self, draft: Draft, log_p: Array) -> Decision:
     checks.check(draft, log_p, self.trees)
-    return self.formula(draft, log_p)
+    accept, log_next = self.judge(draft, log_p)
+    return Decision(accept, jax.vmap(log_next)(jnp.arange(log_p.shape[0], dtype=jnp.int32)))
+
+  def judge(self, draft: Draft, log_p: Array) -> Judgement:
+    """`decide` with laws on demand and without checks: what rules made of other rules build on."""
+    judged = self.formula(draft, log_p)
+    if isinstance(judged, Decision):
+      return Judgement(judged.accept, lambda row: judged.log_next[row])
+    return judged
 
   def verify(self, key: Array, draft: Draft, log_p: Array, depth: int | None = None) -> Verdict:
     """Judges one draft of one row; batches are `vmap`s of this.
@@ -70,21 +91,21 @@ class Rule:
     if self.coupled:
       stop, extra = self.formula(key, draft, log_p)
     else:
-      stop, extra = flip(key, draft, self.formula(draft, log_p), self.bottom_up)
+      stop, extra = flip(key, draft, self.judge(draft, log_p), self.bottom_up)
     return verdict(draft, stop, extra, depth)
 
 
-def flip(key: Array, draft: Draft, decision: Decision, bottom_up: bool) -> tuple[Array, Array]:
-  """Flips the coins of a decision: the node where the walk stops (or ROOT) and the extra token.
+def flip(key: Array, draft: Draft, judgement: Judgement, bottom_up: bool) -> tuple[Array, Array]:
+  """Flips the coins of a judgement: the node where the walk stops (or ROOT) and the extra token.
 
   The comparison is strict, with u in [0, 1), so a node of acceptance 0 is never accepted and one of
   acceptance 1 always.
   """
   coin_key, extra_key = jax.random.split(key)
-  coins = jax.random.uniform(coin_key, decision.accept.shape, decision.accept.dtype)
-  heads = (coins < decision.accept) & draft.valid
+  coins = jax.random.uniform(coin_key, judgement.accept.shape, judgement.accept.dtype)
+  heads = (coins < judgement.accept) & draft.valid
   stop = (walk.first_bottom_up if bottom_up else walk.last_top_down)(draft.parents, heads)
-  return stop, law.sample(extra_key, decision.log_next[stop + 1])
+  return stop, law.sample(extra_key, judgement.log_next(stop + 1))
 
 
 def verdict(draft: Draft, stop: Array, extra: Array, depth: int) -> Verdict:

@@ -1,0 +1,85 @@
+"""Multi-step speculative sampling: the children of a node are tried in random order.
+
+Miao et al., ASPLOS 2024, arXiv 2305.09781, algorithm 2 (VerifyStochastic).
+"""
+
+import dataclasses
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.tree_util import Partial
+
+from specjax.types import Array, Draft
+from specjax.verify import parts, residuals, walk
+from specjax.verify.rule import Judgement, Rule
+
+
+def specinfer(width: int = 3) -> Rule:
+  """Tries the children in uniformly random order, each against what the earlier ones left.
+
+  Children may come from different drafters; each records the law that it was drawn from, and must
+  have been drawn without regard to its siblings. Orders are summed over instead of drawn: the walk
+  in index order accepts child x with the probability that the random order ends at x, given that it
+  does not end at an earlier index. That costs width! times the work of `recursive`.
+
+  Args:
+    width: the random order is over the first `width` children of a node (static); further ones are
+      tried after them, by index. Any order keeps the target's law, and for children drawn
+      independently from one law all orders have the same one.
+
+  Raises:
+    ValueError: a width that is not in 1 .. 5.
+  """
+  if width not in range(1, 6):
+    raise ValueError(f"specinfer sums over width! orders, so width must be in 1 .. 5, got {width}.")
+  return Rule(Partial(_Judge(width)), lossless=True, coupled=False, trees=True, bottom_up=False)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Judge:
+  """The formula; a value with a static number, so that equal rules share one compilation."""
+
+  width: int
+
+  def __call__(self, draft: Draft, log_p: Array) -> Judgement:
+    turns = _turns(draft.parents, min(self.width, draft.tokens.shape[0]))
+    reach = jax.vmap(lambda turn: residuals.reaches(draft, log_p, turn))(turns)
+    accept = jax.vmap(lambda turn, reach: residuals.acceptances(draft, log_p, turn, reach))(
+        turns, reach)
+    ends, stays = jax.vmap(lambda turn, accept: _outcomes(draft.parents, turn, accept))(turns, accept)
+
+    def log_next(row):
+      def left(reach, stays):
+        rest = residuals.left_at(draft, log_p, reach, row)
+        return stays * jnp.exp(parts.log_normalised(rest, log_p[row]))
+
+      return parts.log_normalised(jax.vmap(left)(reach, stays[:, row]).sum(0), log_p[row])
+
+    return Judgement(_in_index_order(draft.parents, ends.mean(0), stays.mean(0)), log_next)
+
+
+def _turns(parents: Array, width: int) -> Array:
+  """int32[width!, N]: when each node is tried, for every order of the first `width` siblings."""
+  ranks = walk.sibling_ranks(parents)
+  orders = np.array(list(itertools.permutations(range(width))), np.int32)
+  if width == 0:
+    return ranks[None]
+  shuffled = jnp.asarray(orders)[:, jnp.minimum(ranks, width - 1)]
+  return jnp.where(ranks < width, shuffled, ranks)
+
+
+def _outcomes(parents: Array, turn: Array, accept: Array) -> tuple[Array, Array]:
+  """P(the trials below a row end with node n) float[N], and P(all are rejected) float[N + 1]."""
+  siblings = parents[:, None] == parents[None, :]
+  passed = jnp.where(siblings & (turn[None, :] < turn[:, None]), 1 - accept[None, :], 1).prod(-1)
+  below = parents[None, :] == jnp.arange(-1, parents.shape[0], dtype=jnp.int32)[:, None]
+  return passed * accept, jnp.where(below, 1 - accept[None, :], 1).prod(-1)
+
+
+def _in_index_order(parents: Array, ends: Array, stays: Array) -> Array:
+  """float[N]: P(the trials end with n | they do not end with an earlier sibling of n)."""
+  later = walk.earlier_siblings(parents).T
+  possible = ends + jnp.where(later, ends[None, :], 0).sum(-1) + stays[parents + 1]
+  return jnp.where(possible > 0, ends / jnp.where(possible > 0, possible, 1), 0)

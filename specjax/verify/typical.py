@@ -1,0 +1,59 @@
+"""Typical acceptance: a drafted token passes if the target finds it likely enough.
+
+Medusa: Cai, Li, Geng, Peng, Lee, Chen, Dao, ICML 2024, arXiv 2401.10774, section 2.3.1; the threshold
+is that of truncated sampling by entropy (Hewitt, Manning, Liang 2022, arXiv 2210.15191).
+"""
+
+import jax.numpy as jnp
+from jax import lax
+from jax.tree_util import Partial
+
+from specjax.types import Array, Draft
+from specjax.verify import checks, parts, walk
+from specjax.verify.rule import Judgement, Rule
+
+
+def typical(epsilon: float = 0.09, delta: float = 0.3) -> Rule:
+  """Accepts x where p(x) > min(epsilon, delta exp(-H(p))), H being the entropy in nats; lossy.
+
+  The draft's law is not read. Of a tree the longest path whose nodes all pass is accepted, the first
+  in index order among equals. The extra token is the target's argmax wherever the walk stops: it is
+  the paper's greedy first token of the next round, which is accepted without a test, so that every
+  round emits at least one token.
+
+  Args:
+    epsilon: the threshold where the target is sure of itself, in [0, 1].
+    delta: the threshold relative to exp(-H) where it is not, in [0, 1].
+
+  Raises:
+    ValueError: a number outside of its range.
+  """
+  numbers = checks.check_number("epsilon", epsilon, 0, 1), checks.check_number("delta", delta, 0, 1)
+  return Rule(
+      Partial(_judge, *numbers), lossless=False, coupled=False, trees=True, bottom_up=False)
+
+
+def _judge(epsilon: Array, delta: Array, draft: Draft, log_p: Array) -> Judgement:
+  epsilon, delta = (jnp.asarray(number, log_p.dtype) for number in (epsilon, delta))
+  entropy = -jnp.where(log_p > -jnp.inf, jnp.exp(log_p) * log_p, 0).sum(-1)
+  threshold = jnp.minimum(epsilon, delta * jnp.exp(-entropy))
+  rows = draft.parents + 1
+  passes = draft.valid & (jnp.exp(log_p[rows, draft.tokens]) > threshold[rows])
+  return Judgement(
+      accept=_on_longest_path(draft.parents, passes).astype(log_p.dtype),
+      log_next=lambda row: parts.point_mass(parts.argmax(log_p[row]), log_p.shape[1], log_p.dtype))
+
+
+def _on_longest_path(parents: Array, passes: Array) -> Array:
+  """bool[N]: whether the walk goes on to the node once it stands on its parent."""
+  def raise_parent(height, node):
+    own = jnp.where(passes[node], height[node + 1] + 1, 0)
+    return height.at[parents[node] + 1].max(own), own
+
+  nodes = jnp.arange(parents.shape[0], dtype=jnp.int32)
+  _, height = lax.scan(
+      raise_parent, jnp.zeros(parents.shape[0] + 1, jnp.int32), nodes, reverse=True)
+  earlier = walk.earlier_siblings(parents)
+  taller = (earlier & (height[None, :] >= height[:, None])) | (
+      earlier.T & (height[None, :] > height[:, None]))
+  return passes & ~taller.any(-1)
