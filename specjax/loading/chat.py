@@ -15,7 +15,7 @@ from specjax.loading.error import LoadError
 
 _MAX_SOURCE = 1 << 20  # characters of a template
 _MAX_OUTPUT = 1 << 24  # characters of a rendered conversation, and of a repeated string
-_MAX_STEPS = 1 << 20  # loop iterations and macro calls
+_MAX_STEPS = 1 << 18  # loop iterations and macro calls
 _STEPS = "count of steps"  # no template can name a variable with spaces in it
 
 

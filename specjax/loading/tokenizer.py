@@ -37,6 +37,8 @@ class Tokenizer:
   def encode(self, text: str) -> list[int]:
     """Token ids. Special tokens written out in the text are recognised, none are added.
 
+    A byte that the vocabulary lacks (SmolLM2's has no U+0004) is left out, as everywhere else.
+
     Raises:
       ValueError: the text is not valid Unicode (a lone surrogate).
     """

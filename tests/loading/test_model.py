@@ -1,0 +1,71 @@
+"""Whole models: paths, identity, and pairs that must share a vocabulary."""
+
+import hashlib
+import json
+
+import pytest
+import safetensors.numpy
+
+from specjax import loading
+from specjax.loading import LoadError
+from tests.loading import samples
+
+
+def test_the_hash_identifies_the_weights(tmp_path):
+  path = samples.write_qwen2(tmp_path / "m.gguf")
+  model = loading.load(path)
+  assert model.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+  assert model.source == str(path)
+  shards = sorted((samples.GOLDENS / "llama").glob("*.safetensors"))
+  whole = hashlib.sha256(b"".join(shard.read_bytes() for shard in shards)).hexdigest()
+  assert loading.load(samples.GOLDENS / "llama").sha256 == whole
+
+
+def test_a_path_that_is_nothing_is_refused(tmp_path):
+  with pytest.raises(LoadError, match="no such file or directory"):
+    loading.load(tmp_path / "none")
+  with pytest.raises(LoadError, match="config.json"):
+    loading.load(tmp_path)
+  (tmp_path / "text").write_text("hello world")
+  with pytest.raises(LoadError, match="starts with b'hell' instead of b'GGUF'"):
+    loading.load(tmp_path / "text")
+
+
+def test_an_unknown_dtype_is_refused(tmp_path):
+  with pytest.raises(LoadError, match="float32 or bfloat16, got 'int8'"):
+    loading.load(samples.GOLDENS / "qwen2", "int8")
+
+
+def test_a_token_beyond_the_model_is_refused(tmp_path):
+  directory = samples.copy_directory("qwen2", tmp_path)
+  path = directory / "model.safetensors"
+  arrays = safetensors.numpy.load_file(path)
+  arrays["model.embed_tokens.weight"] = arrays["model.embed_tokens.weight"][:60].copy()
+  safetensors.numpy.save_file(arrays, path)
+  config = json.loads((directory / "config.json").read_text()) | {"vocab_size": 60}
+  (directory / "config.json").write_text(json.dumps(config))
+  with pytest.raises(LoadError, match="knows the id 60, but the model has only 60 tokens"):
+    loading.load(directory)
+
+
+def test_models_of_one_vocabulary_pass():
+  target, drafter = (loading.load(samples.GOLDENS / name) for name in ("llama", "qwen3"))
+  loading.check_same_vocabulary(target, drafter)
+
+
+def test_vocabularies_of_other_sizes_are_refused(default_model):
+  drafter = loading.load(samples.GOLDENS / "llama")
+  with pytest.raises(LoadError, match="different sizes, 49152 and 64"):
+    loading.check_same_vocabulary(default_model, drafter)
+
+
+def test_other_tokens_are_refused_by_their_first_differences(tmp_path):
+  drafter = loading.load(samples.GOLDENS / "qwen2")
+  directory = samples.copy_directory("qwen2", tmp_path)
+  text = (directory / "tokenizer.json").read_text()
+  values = json.loads(text)
+  vocab = values["model"]["vocab"]
+  vocab["x"], vocab["y"] = vocab["y"], vocab["x"]
+  (directory / "tokenizer.json").write_text(json.dumps(values))
+  with pytest.raises(LoadError, match="to 2 of 64 ids, first 26 .'x' against 'y'., 27 .'y' against"):
+    loading.check_same_vocabulary(drafter, loading.load(directory))
