@@ -1,68 +1,16 @@
-"""The tokenizer inside a GGUF file, rebuilt from its metadata.
+"""The tokenizer inside a GGUF file, rebuilt from its metadata."""
 
-A GGUF file names its pre-tokenizer (how text is cut into words before merging) instead of
-describing it, so the few families that Llama-type models use are spelled out here. The patterns are
-those of the models' own Hugging Face tokenizers.
-"""
-
-from typing import Callable, NamedTuple
+import math
 
 import tokenizers
-from tokenizers import decoders, models, normalizers, pre_tokenizers
 
-from specjax.loading import gguf_file
+from specjax.loading import bpe, gguf_file
 from specjax.loading.error import LoadError
 from specjax.loading.tokenizer import Tokenizer
 
 _PREFIX = "tokenizer.ggml."
 _UNKNOWN, _CONTROL, _USER_DEFINED = 2, 3, 4  # token types that are matched before merging
-
-_GPT2_WORDS = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)"
-
-
-def _words(digits: str) -> str:
-  """The pattern of Llama 3 and Qwen 2, which differ in how many digits make a word."""
-  return (
-      r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|" + digits +
-      r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
-
-
-def _cut(*patterns: str) -> pre_tokenizers.PreTokenizer:
-  """Cuts at the matches of each pattern in turn, then maps bytes to printable characters."""
-  cuts = [pre_tokenizers.Split(tokenizers.Regex(x), "isolated") for x in patterns]
-  return pre_tokenizers.Sequence(
-      cuts + [pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
-
-
-def _gpt2_bytes() -> pre_tokenizers.PreTokenizer:
-  return pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
-
-
-class _Family(NamedTuple):
-  """What the name of a pre-tokenizer stands for."""
-
-  cut: Callable[[], pre_tokenizers.PreTokenizer]
-  whole_words_first: bool = False  # a word that is a token is not merged from its bytes
-  add_bos: bool = False  # unless the file says otherwise
-  nfc: bool = False
-
-
-_LLAMA3 = _Family(lambda: _cut(_words(r"\p{N}{1,3}")), whole_words_first=True, add_bos=True)
-_QWEN2 = _Family(lambda: _cut(_words(r"\p{N}")), nfc=True)
-_DIGITS_APART = _Family(lambda: pre_tokenizers.Sequence(
-    [pre_tokenizers.Digits(individual_digits=True), _gpt2_bytes()]))
-
-_FAMILIES = {
-    "default": _Family(lambda: _cut(
-        r"[\p{P}\$\+<=>\^~\|]+", _GPT2_WORDS, r"\p{N}+", "[0-9][0-9][0-9]")),
-    "gpt-2": _Family(_gpt2_bytes),
-    "smollm": _DIGITS_APART,
-    "starcoder": _DIGITS_APART,
-    "llama-bpe": _LLAMA3,
-    "llama3": _LLAMA3,
-    "qwen2": _QWEN2,
-    "deepseek-r1-qwen": _QWEN2,
-}
+_MAX_TOKEN = 1 << 12  # characters; the longest real ones are runs of a thousand spaces
 
 
 def _typed(file: gguf_file.File, key: str, kind: type, default=None):
@@ -74,10 +22,15 @@ def _typed(file: gguf_file.File, key: str, kind: type, default=None):
   return value
 
 
-def _strings(file: gguf_file.File, key: str) -> list[str]:
-  values = _typed(file, key, list)
-  if not values or not all(isinstance(x, str) for x in values):
-    raise LoadError(f"{file.path}: {_PREFIX}{key} should be a list of strings; it is missing or not.")
+def _items(file: gguf_file.File, key: str, kind: type, length: int | None = None) -> list:
+  """A list in which every item is of the given type."""
+  values = _typed(file, key, list) or []
+  if not values or not all(isinstance(x, kind) for x in values):
+    raise LoadError(
+        f"{file.path}: {_PREFIX}{key} should be a list of type {kind.__name__}; it is missing or not.")
+  if length is not None and len(values) != length:
+    raise LoadError(
+        f"{file.path}: {_PREFIX}{key} should have {length} entries, found {len(values)}.")
   return values
 
 
@@ -89,45 +42,45 @@ def _special_id(file: gguf_file.File, name: str, tokens: list[str]) -> int | Non
   return token
 
 
-def _family(file: gguf_file.File) -> _Family:
-  if (model := _typed(file, "model", str)) != "gpt2":
-    raise LoadError(
-        f"{file.path}: the tokenizer model {model!r} is not supported; expected 'gpt2' (byte-level "
-        f"BPE). The same model as a Hugging Face directory with tokenizer.json can be loaded.")
-  name = _typed(file, "pre", str)
-  if name not in _FAMILIES:
-    raise LoadError(
-        f"{file.path}: the pre-tokenizer {name!r} is not known; expected one of "
-        f"{', '.join(_FAMILIES)}. The same model as a Hugging Face directory can be loaded.")
-  return _FAMILIES[name]
-
-
-def _backend(file: gguf_file.File, family: _Family, tokens: list[str]) -> tokenizers.Tokenizer:
-  """Byte-level BPE over the file's tokens and merges."""
+def _vocabulary(file: gguf_file.File) -> dict[str, int]:
+  tokens = _items(file, "tokens", str)
   vocabulary = {token: i for i, token in enumerate(tokens)}
   if len(vocabulary) != len(tokens):
     raise LoadError(
         f"{file.path}: {len(tokens) - len(vocabulary)} of {len(tokens)} tokens are duplicates.")
-  merges = [tuple(merge.split(" ", 1)) for merge in _strings(file, "merges")]
+  if (longest := max(map(len, tokens))) > _MAX_TOKEN:
+    raise LoadError(f"{file.path}: a token has {longest} characters, more than the {_MAX_TOKEN} of any "
+                    f"real one.")
+  return vocabulary
+
+
+def _byte_level(file: gguf_file.File, vocabulary: dict[str, int]):
+  """The tokenizer of a "gpt2" file, and whether its prompts start with BOS if nothing is said."""
+  name = _typed(file, "pre", str)
+  if name not in bpe.FAMILIES:
+    raise LoadError(
+        f"{file.path}: the pre-tokenizer {name!r} is not known; expected one of "
+        f"{', '.join(bpe.FAMILIES)}. The same model as a Hugging Face directory can be loaded.")
+  merges = [tuple(merge.split(" ", 1)) for merge in _items(file, "merges", str)]
   try:
-    model = models.BPE(vocabulary, merges, ignore_merges=family.whole_words_first)
+    return bpe.byte_level(bpe.FAMILIES[name], vocabulary, merges), bpe.FAMILIES[name].add_bos
   except Exception as error:  # The bindings raise plain Exception.
     raise LoadError(f"{file.path}: the merges do not fit the tokens: {error}.") from error
-  backend = tokenizers.Tokenizer(model)
-  if family.nfc:
-    backend.normalizer = normalizers.NFC()
-  backend.pre_tokenizer = family.cut()
-  backend.decoder = decoders.ByteLevel()
 
-  types = _typed(file, "token_type", list)
-  if types is None or len(types) != len(tokens):
-    raise LoadError(
-        f"{file.path}: {_PREFIX}token_type should have {len(tokens)} entries, found "
-        f"{len(types or ())}.")
-  backend.add_tokens([
-      tokenizers.AddedToken(token, normalized=False, special=kind != _USER_DEFINED)
-      for token, kind in zip(tokens, types) if kind in (_UNKNOWN, _CONTROL, _USER_DEFINED)])
-  return backend
+
+def _sentencepiece(file: gguf_file.File, vocabulary: dict[str, int]):
+  """The same for a "llama" file."""
+  scores = _items(file, "scores", float, len(vocabulary))
+  if not all(math.isfinite(score) for score in scores):
+    raise LoadError(f"{file.path}: {_PREFIX}scores should be finite numbers.")
+  tokens = list(vocabulary)
+  unknown = _special_id(file, "unknown", tokens)
+  return bpe.sentencepiece(
+      vocabulary, scores, unknown=tokens[unknown or 0],
+      leading_space=_typed(file, "add_space_prefix", bool, True)), True
+
+
+_KINDS = {"gpt2": _byte_level, "llama": _sentencepiece}
 
 
 def tokenizer(file: gguf_file.File) -> Tokenizer:
@@ -136,15 +89,25 @@ def tokenizer(file: gguf_file.File) -> Tokenizer:
   Raises:
     LoadError: it is of an unsupported kind, or its parts do not fit together.
   """
-  family, tokens = _family(file), _strings(file, "tokens")
+  if (model := _typed(file, "model", str)) not in _KINDS:
+    raise LoadError(
+        f"{file.path}: the tokenizer model {model!r} is not supported; expected one of "
+        f"{', '.join(_KINDS)}. The same model as a Hugging Face directory can be loaded.")
+  vocabulary = _vocabulary(file)
+  tokens = list(vocabulary)
+  types = _items(file, "token_type", int, len(tokens))
+  backend, add_bos = _KINDS[model](file, vocabulary)
+  backend.add_tokens([
+      tokenizers.AddedToken(token, normalized=False, special=kind != _USER_DEFINED)
+      for token, kind in zip(tokens, types) if kind in (_UNKNOWN, _CONTROL, _USER_DEFINED)])
+
   ids = {name: _special_id(file, name, tokens) for name in ("bos", "eos", "eot", "eom")}
   ends = dict.fromkeys(ids[name] for name in ("eos", "eot", "eom") if ids[name] is not None)
-  add_bos = _typed(file, "add_bos_token", bool, family.add_bos)
   template = file.metadata.get("tokenizer.chat_template")
   return Tokenizer(
-      backend=_backend(file, family, tokens),
+      backend=backend,
       eos_ids=tuple(ends),
-      bos_id=ids["bos"] if add_bos else None,
+      bos_id=ids["bos"] if _typed(file, "add_bos_token", bool, add_bos) else None,
       chat_template=template if isinstance(template, str) else None,
       template_strings={
           f"{name}_token": tokens[ids[name]] for name in ("bos", "eos") if ids[name] is not None},

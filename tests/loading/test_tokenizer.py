@@ -2,7 +2,7 @@
 
 import pytest
 
-from specjax.loading import LoadError, gguf_file, gguf_tokenizer
+from specjax.loading import LoadError, bpe, gguf_file, gguf_tokenizer
 from tests.loading import samples
 
 
@@ -14,7 +14,7 @@ def of(**changes):
 
 
 def pieces(name: str, text: str) -> list[str]:
-  cut = gguf_tokenizer._FAMILIES[name].cut()
+  cut = bpe.FAMILIES[name].cut()
   return [text[a:b] for _, (a, b) in cut.pre_tokenize_str(text)]
 
 
@@ -78,6 +78,42 @@ def test_a_character_may_be_spread_over_tokens(default_model):
   assert "\ufffd" in tokenizer.decode(ids[:1]) and tokenizer.decode(ids) == "𝔘"
 
 
+BYTES = [f"<0x{i:02X}>" for i in range(256)]
+PIECES = ["<unk>", "<s>", "</s>", *BYTES, "▁", "t", "h", "e", "n", "th", "the", "he", "hen", "▁the"]
+
+
+def sentencepiece(**changes):
+  """A sentencepiece tokenizer in which a later piece scores less, as in every real one."""
+  scores = [0.0] * 259 + [-float(i) for i in range(len(PIECES) - 259)]
+  types = [2, 3, 3] + [6] * 256 + [1] * (len(PIECES) - 259)
+  return of(**({"model": "llama", "tokens": PIECES, "scores": scores, "token_type": types,
+               "merges": None, "add_bos_token": None, "unknown_token_id": 0} | changes))
+
+
+@pytest.mark.parametrize("text, pieces", [
+    ("the", ["▁the"]),
+    ("hen", ["▁", "hen"]),
+    ("then the", ["▁the", "n", "▁the"]),  # "th" scores more than "he", so "hen" never forms
+    ("tü", ["▁", "t", "<0xC3>", "<0xBC>"]),
+    ("</s>the", ["</s>", "▁the"]),
+    ("", []),
+])
+def test_sentencepiece_merges_the_best_score_first(text, pieces):
+  tokenizer = sentencepiece()
+  assert tokenizer.encode(text) == [PIECES.index(piece) for piece in pieces]
+  assert tokenizer.decode(tokenizer.encode(text)).replace("</s> ", "</s>") == text
+
+
+def test_sentencepiece_may_do_without_the_leading_space():
+  tokenizer = sentencepiece(add_space_prefix=False)
+  assert tokenizer.encode("the") == [PIECES.index("the")]
+  assert tokenizer.decode(tokenizer.encode(" the")) == " the"
+
+
+def test_sentencepiece_prompts_start_with_bos_unless_told():
+  assert sentencepiece().bos_id == 1 and sentencepiece(add_bos_token=False).bos_id is None
+
+
 def test_what_cannot_be_text_or_a_token_is_refused():
   tokenizer = of()
   for text in ("\ud800", None, 5, b"x"):
@@ -115,14 +151,18 @@ def test_the_default_model_has_its_conversation_format(default_model):
     ({"pre": "tekken"}, "pre-tokenizer 'tekken' is not known; expected one of default"),
     ({"pre": None}, "pre-tokenizer None is not known"),
     ({"pre": 5}, "pre should be of type str"),
-    ({"tokens": None}, "tokens should be a list of strings"),
-    ({"tokens": []}, "tokens should be a list of strings"),
-    ({"tokens": [1, 2]}, "tokens should be a list of strings"),
+    ({"tokens": None}, "tokens should be a list of type str"),
+    ({"tokens": []}, "tokens should be a list of type str"),
+    ({"tokens": [1, 2]}, "tokens should be a list of type str"),
     ({"tokens": samples.TOKENS[:-1] + ["a"]}, "1 of 49 tokens are duplicates"),
-    ({"merges": None}, "merges should be a list of strings"),
+    ({"tokens": samples.TOKENS[:-1] + ["a" * 5000]}, "a token has 5000 characters"),
+    ({"model": "llama"}, "scores should be a list of type float"),
+    ({"model": "llama", "scores": [0.0]}, "scores should have 49 entries, found 1"),
+    ({"model": "llama", "scores": [float("nan")] * 49}, "scores should be finite"),
+    ({"merges": None}, "merges should be a list of type str"),
     ({"merges": ["th x"]}, "merges do not fit"),
     ({"merges": ["th"]}, "merges do not fit"),
-    ({"token_type": None}, "token_type should have 49 entries, found 0"),
+    ({"token_type": None}, "token_type should be a list of type int"),
     ({"token_type": [1]}, "token_type should have 49 entries, found 1"),
     ({"eos_token_id": 49}, "eos_token_id is 49, but there are 49 tokens"),
     ({"eos_token_id": "2"}, "eos_token_id should be of type int"),
