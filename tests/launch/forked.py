@@ -1,0 +1,58 @@
+"""Runs an experiment with many command lines, importing JAX once: each runs in a forked child.
+
+  python forked.py MODULE  < JSON list of argument lists  > JSON list of [code, stdout, stderr]
+"""
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import pathlib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def run(module: str, command_lines: list[list[str]], cwd=ROOT) -> list[tuple[int, str, str]]:
+  """(exit code, stdout, stderr) of `python -m MODULE ARGUMENTS` for each list of arguments."""
+  done = subprocess.run(
+      [sys.executable, __file__, module], input=json.dumps(command_lines), text=True,
+      capture_output=True, cwd=cwd, check=True, timeout=300,
+      env={**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)})
+  return [tuple(result) for result in json.loads(done.stdout)]
+
+
+def _child(main, arguments, out, err):
+  from specjax.launch import app
+  os.dup2(out.fileno(), 1)
+  os.dup2(err.fileno(), 2)
+  sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+  sys.argv[1:] = arguments
+  code = 1
+  try:
+    app.run(main)
+  except SystemExit as error:
+    code = error.code or 0
+  except BaseException:
+    sys.excepthook(*sys.exc_info())
+  sys.stdout.flush(), sys.stderr.flush()
+  os._exit(code)
+
+
+def _serve():
+  module = importlib.import_module(sys.argv[1])
+  sys.argv[0] = module.__file__
+  results = []
+  for arguments in json.load(sys.stdin):
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+      if not (child := os.fork()):
+        _child(module.main, arguments, out, err)
+      _, status = os.waitpid(child, 0)
+      texts = [stream.seek(0) or stream.read() for stream in (out, err)]
+      results.append([os.waitstatus_to_exitcode(status), *texts])
+  json.dump(results, sys.stdout)
+
+
+if __name__ == "__main__":
+  _serve()

@@ -1,0 +1,74 @@
+"""Configurations are checked when they are made, and say which key is wrong."""
+
+import dataclasses
+import importlib.util
+import math
+import pathlib
+
+import pytest
+
+from specjax.launch import config as config_lib
+from specjax.launch.config import DecodeConfig, from_mapping
+
+CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "configs"
+
+
+@pytest.mark.parametrize("key, value", [
+    ("gamma", -1), ("gamma", True), ("gamma", "4"), ("gamma", 1.5),
+    ("temperature", -0.1), ("temperature", math.nan), ("temperature", math.inf),
+    ("top_k", -1), ("top_p", 0.0), ("top_p", 1.5), ("top_p", math.nan),
+    ("min_p", -0.1), ("min_p", 1.1), ("max_new_tokens", 0), ("batch_size", 0),
+    ("dtype", "float64"), ("drafter", ""), ("rule", ""), ("strict", 1), ("target", None),
+])
+def test_a_bad_value_is_named(key, value):
+  with pytest.raises(ValueError) as error:
+    from_mapping({key: value})
+  assert f"config.{key}" in str(error.value) and repr(value) in str(error.value)
+
+
+@pytest.mark.parametrize("key, value", [
+    ("gamma", 0), ("temperature", 0.0), ("top_k", 0), ("top_p", 1.0), ("min_p", 1.0),
+    ("max_new_tokens", 1), ("batch_size", 1),
+])
+def test_the_edge_of_a_range_is_inside(key, value):
+  assert getattr(from_mapping({key: value}), key) == value
+
+
+def test_whole_numbers_are_numbers():
+  made = from_mapping({"temperature": 1, "top_p": 1})
+  assert (type(made.temperature), made.temperature, made.top_p) == (float, 1.0, 1.0)
+
+
+def test_an_unknown_key_is_named_with_its_nearest():
+  with pytest.raises(ValueError, match="some.py: unknown key 'gama'; did you mean 'gamma'?"):
+    from_mapping({"gama": 3}, "some.py")
+
+
+def test_a_key_like_no_other_gets_the_list():
+  with pytest.raises(ValueError, match="batch_size, drafter, dtype, gamma"):
+    from_mapping({"zzz": 3})
+
+
+def test_a_configuration_is_frozen():
+  with pytest.raises(dataclasses.FrozenInstanceError):
+    DecodeConfig().gamma = 2
+
+
+def decoding_configs():
+  return sorted(CONFIGS.glob("*.py"))
+
+
+@pytest.mark.parametrize("path", decoding_configs(), ids=lambda path: path.stem)
+def test_the_files_of_configs_are_valid_and_whole(path):
+  spec = importlib.util.spec_from_file_location("config_under_test", path)
+  module = importlib.util.module_from_spec(spec)
+  spec.loader.exec_module(module)
+  found = module.get_config()
+  from_mapping(found)
+  # --config.KEY can only change what is in the file
+  assert set(found) == {field.name for field in dataclasses.fields(DecodeConfig)}
+
+
+def test_the_default_file_exists():
+  assert config_lib.DEFAULT_FILE == CONFIGS / "smollm2.py"
+  assert config_lib.DEFAULT_FILE.is_file()

@@ -1,0 +1,52 @@
+"""Which errors are messages for the user, and how they read."""
+
+import errno
+
+from absl import flags
+import jax.numpy as jnp
+import pytest
+
+from specjax.launch import errors
+from specjax.launch.config import DecodeConfig
+from specjax.loading import LoadError, load
+
+
+def caught(call) -> BaseException:
+  try:
+    call()
+  except Exception as error:
+    return error
+  raise AssertionError("nothing was raised")
+
+
+@pytest.mark.parametrize("call, expected", [
+    (lambda: DecodeConfig(gamma=-1), True),  # raised by a line of ours
+    (lambda: load("/no/such/model"), True),
+    (lambda: open("/no/such/file"), True),
+    (lambda: jnp.zeros(3).reshape(2, 2), False),  # a ValueError or TypeError out of jax
+    (lambda: DecodeConfig(gama=1), False),
+    (lambda: dict()["key"], False),
+    (lambda: int("x"), False),  # a ValueError, but no `raise` of ours
+])
+def test_a_bug_keeps_its_traceback(call, expected):
+  assert errors.is_user_error(caught(call)) is expected
+
+
+def test_an_error_without_a_traceback_is_a_bug():
+  assert not errors.is_user_error(ValueError("made, not raised"))
+
+
+def test_flag_errors_are_the_users():
+  assert errors.is_user_error(flags.IllegalFlagValueError("bad"))
+
+
+@pytest.mark.parametrize("error, text", [
+    (ValueError("two\n   lines"), "two lines"),
+    (LoadError("file.gguf: too short"), "file.gguf: too short"),
+    (OSError(errno.ENOENT, "No such file", "a.jsonl"), "a.jsonl: No such file"),
+    (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
+    (KeyError("no key `x`"), "no key `x`"),
+    (ValueError(), "ValueError"),
+])
+def test_a_message_is_one_paragraph(error, text):
+  assert errors.paragraph(error) == text

@@ -1,0 +1,78 @@
+"""Rules and drafters by name."""
+
+import pathlib
+
+import jax
+import pytest
+
+from specjax import loading, verify
+from specjax.launch import registry
+
+TINY = pathlib.Path(__file__).parents[1] / "loading" / "goldens"
+NUMBERS = {"lenient": ":0.8"}
+
+
+def same(one, other) -> bool:
+  """Whether jit would take them for one."""
+  return jax.tree.structure(one) == jax.tree.structure(other)
+
+
+@pytest.fixture(scope="module")
+def tiny():
+  return loading.load(TINY / "llama")
+
+
+@pytest.mark.parametrize("name", registry.RULES)
+def test_every_rule_has_its_name(name):
+  assert isinstance(registry.rule(name + NUMBERS.get(name, "")), verify.Rule)
+
+
+def test_no_rule_is_left_out():
+  others = {"Judgement", "Rule", "where"}  # types, and what combines rules
+  assert set(registry.RULES) == set(verify.__all__) - others
+
+
+def test_numbers_reach_the_rule():
+  leaves = lambda rule: [float(x) for x in jax.tree.leaves(rule)]
+  assert leaves(registry.rule("typical:0.25,0.5")) == [0.25, 0.5]
+  assert leaves(registry.rule("typical:0.25"))[0] == 0.25
+  assert same(registry.rule("specinfer:2"), verify.specinfer(2))
+  assert not same(registry.rule("specinfer:2"), verify.specinfer(3))
+
+
+@pytest.mark.parametrize("spec, complaint", [
+    ("tokens", "did you mean 'token'"),
+    ("", "known are block"),
+    ("lenient", "takes factor, got 0"),
+    ("lenient:x", "'x' is not a number"),
+    ("lenient:0.5,0.5", "takes factor, got 2"),
+    ("lenient:1.5", "factor"),
+    ("token:1", "no numbers"),
+    ("specinfer:1.5", "not an integer"),
+])
+def test_a_bad_rule_is_explained(spec, complaint):
+  with pytest.raises(ValueError, match=complaint):
+    registry.rule(spec)
+
+
+def test_drafters_by_name(tiny):
+  built, params, models = registry.drafter("ngram", 3, tiny, "float32")
+  assert (built.nodes, params, models) == (3, None, {})
+  built, params, models = registry.drafter("layer_skip:1", 2, tiny, "float32")
+  assert (built.nodes, params, models) == (2, None, {})
+  halved, _, _ = registry.drafter("layer_skip", 2, tiny, "float32")  # half of two layers
+  assert same(halved, built)
+  built, params, models = registry.drafter(str(TINY / "llama"), 4, tiny, "float32")
+  assert built.nodes == 4 and params is not None and models == {"drafter": tiny.sha256}
+
+
+@pytest.mark.parametrize("spec, complaint", [
+    ("ngrams", "did you mean 'ngram'"),
+    ("/no/such/model", "neither the path"),
+    ("layer_skip:0", "layers 1 to 2"),
+    ("layer_skip:3", "layers 1 to 2"),
+    ("layer_skip:x", "not an integer"),
+])
+def test_a_bad_drafter_is_explained(tiny, spec, complaint):
+  with pytest.raises(ValueError, match=complaint):
+    registry.drafter(spec, 3, tiny, "float32")

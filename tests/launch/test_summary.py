@@ -1,0 +1,75 @@
+"""The numbers of a run, against sums done by hand."""
+
+import math
+
+import numpy as np
+import pytest
+
+from specjax.launch import summary
+from specjax.launch.costs import Costs
+from specjax.launch.play import Answer
+from specjax.stats.counts import Counts
+
+
+def answer(rounds, tested, accepted, tokens, seconds=1.0, baseline_seconds=2.0, same=True):
+  counts = Counts(*map(np.asarray, (rounds, len(tokens), tested, accepted, [0] * 3)))
+  return Answer(
+      "n", "c", 0, [1], list(tokens), "text", list(tokens) if same else [0], counts, seconds,
+      baseline_seconds)
+
+
+TWO = [
+    answer(4, [4, 3], [3, 1], range(8), seconds=1.0, baseline_seconds=4.0),
+    answer(2, [1, 0], [0, 0], range(2), seconds=1.0, baseline_seconds=1.0),
+]
+COSTS = Costs(pass_seconds=0.02, window=1.5, draft_step=0.25)
+
+
+def test_ratios_are_ratios_of_sums():
+  result = summary.summarise(TWO, COSTS, gamma=2, exact=True)
+  assert result["tau"] == 10 / 6 and result["tau_macro"] == (8 / 4 + 2 / 2) / 2
+  assert result["alpha"] == 4 / 8
+  assert result["acceptance_by_position"] == [3 / 5, 1 / 3]
+  assert result["acceptance_by_position_joint"] == [3 / 6, 1 / 6]
+  assert result["rounds"] == 6
+  assert result["tokens_per_second"] == 10 / 2 and result["baseline_tokens_per_second"] == 10 / 5
+  assert result["speedup"] == pytest.approx((5 / 10) / (2 / 10))
+  assert result["predicted_speedup"] == pytest.approx((10 / 6) / (1.5 + 2 * 0.25))
+  assert result["identical_to_baseline"] is True and result["speedup_interval"] is None
+  assert result["tokens"] == [list(range(8)), [0, 1]] and result["text"] == ["text", "text"]
+
+
+def test_texts_of_unequal_length_compare_by_token():
+  longer = answer(1, [0, 0], [0, 0], range(4), seconds=1.0, baseline_seconds=1.0, same=False)
+  result = summary.summarise([longer], COSTS, gamma=2, exact=True)
+  assert result["speedup"] == pytest.approx(4.0)  # 1 s a token against 1/4 s a token
+  assert result["identical_to_baseline"] is False
+
+
+def test_independent_samples_are_not_compared():
+  assert summary.summarise(TWO, COSTS, 2, exact=False)["identical_to_baseline"] is None
+
+
+def test_plain_decoding_has_no_acceptance():
+  plain = answer(3, [], [], range(3))
+  result = summary.summarise([plain], None, gamma=0, exact=True)
+  assert result["tau"] == 1.0 and math.isnan(result["alpha"])
+  assert result["acceptance_by_position"] == [] and math.isnan(result["predicted_speedup"])
+  assert "alpha" in summary.table(result, 0)
+
+
+def test_the_interval_is_over_prompts():
+  alike = summary.summarise([TWO[0]] * 6, COSTS, 2, exact=True)
+  assert alike["speedup_interval"] == pytest.approx([alike["speedup"]] * 2)
+  mixed = summary.summarise(TWO * 5, COSTS, 2, exact=True)
+  low, high = mixed["speedup_interval"]
+  assert low < mixed["speedup"] < high
+
+
+def test_the_table_prints_definitions_beside_numbers():
+  text = summary.table(summary.summarise(TWO, COSTS, 2, exact=True), 2)
+  for part in ("1.67", "tokens emitted / target passes", "0.50", "accepted / tested", "0.60 0.33",
+               "2.50", "plain seconds per token / speculative", "0.83", "tau / (V(3) + 2 c)",
+               "V(3) = 1.50, c = 0.250", "identical to plain decoding"):
+    assert part in text, part
+  assert max(len(line) for line in text.splitlines()) < 120
