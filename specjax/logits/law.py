@@ -8,6 +8,7 @@ with one key are coupled (Daliri, Musco, Suresh 2024, arXiv 2408.07978).
 import jax
 import jax.numpy as jnp
 
+from specjax.logits.number import widen
 from specjax.logits.transform import apply
 from specjax.types import Array
 
@@ -19,8 +20,7 @@ def log_law(logits: Array, transform, counts: Array | None = None) -> Array:
   stands in the text so far; only penalties read it. A NaN or +inf logit, or a row with no token
   left, gives NaN in the whole row: callers must look for it, it never turns into a token here.
   """
-  logits = logits.astype(jnp.promote_types(logits.dtype, jnp.float32))
-  return jax.nn.log_softmax(apply(transform, logits, counts), axis=-1)
+  return jax.nn.log_softmax(apply(transform, widen(logits), counts), axis=-1)
 
 
 def noise(key: Array, shape: tuple, dtype=jnp.float32) -> Array:

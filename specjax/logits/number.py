@@ -31,7 +31,12 @@ def align(value: Array, logits: Array) -> Array:
   missing = logits.ndim - value.ndim
   if missing < 1:
     raise ValueError(
-        f"A number of shape {value.shape} does not fit logits of shape {logits.shape}: its axes are "
-        "the first axes of the logits, whose last axis is the vocabulary."
+        f"A number of shape {value.shape} does not fit logits of shape {logits.shape}: its axes "
+        "are the first axes of the logits, whose last axis is the vocabulary."
     )
   return value.reshape(value.shape + (1,) * missing)
+
+
+def widen(logits: Array) -> Array:
+  """float32 or float64: narrower floats hold neither a law nor a sum over a vocabulary."""
+  return logits.astype(jnp.float32) if jnp.finfo(logits.dtype).bits < 32 else logits

@@ -4,7 +4,6 @@ Every penalty is called with `counts` int32[..., V], the occurrences of each tok
 far (`token_counts`), drafted tokens included. Without counts it raises ValueError.
 """
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
@@ -16,10 +15,10 @@ from specjax.types import Array
 
 def token_counts(tokens: Array, vocab_size: int) -> Array:
   """int32[..., V]: how often each token stands in int32[..., S]; PAD is not counted."""
-  # A negative index would wrap around; one past the end is dropped.
-  index = jnp.where(tokens < 0, vocab_size, tokens).reshape(-1, tokens.shape[-1])
+  # A negative index would wrap around to the last tokens; one past the end is dropped.
+  index = jnp.where(tokens < 0, vocab_size, tokens)
   count = lambda row: jnp.zeros(vocab_size, jnp.int32).at[row].add(1, mode="drop")
-  return jax.vmap(count)(index).reshape(tokens.shape[:-1] + (vocab_size,))
+  return jnp.vectorize(count, signature="(s)->(v)")(index)
 
 
 def repetition_penalty(value) -> Partial:

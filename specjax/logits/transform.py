@@ -7,8 +7,8 @@ transform too; `chain` and `log_law` take it as it is.
 
 Every transform here may be called as `transform(logits)` or `transform(logits, counts)`, with
 `counts` int32[..., V] saying how often each token stands in the text so far. Only functions marked
-by `reads_counts` look at them. NaN and +inf logits are never excluded, so that they reach the law,
-which is then NaN throughout.
+by `reads_counts` look at them. A row with a NaN or +inf logit never gets a law: no transform here
+excludes such a logit and lets the others pass for one.
 """
 
 import jax
@@ -79,9 +79,10 @@ def _temperature(value, logits, counts=None):
   largest = jnp.max(logits, axis=-1, keepdims=True)
   # A tiny temperature overflows; the law of shifted logits is the same, and their largest is 0.
   shift = jnp.where(jnp.isfinite(largest / divisor), 0, largest)
-  best = jnp.argmax(logits, axis=-1, keepdims=True)
-  index = lax.broadcasted_iota(best.dtype, logits.shape, logits.ndim - 1)
-  excluded = greedy & (index != best)
+  # The argmax, as a plain minimum: XLA's own runs a slow scalar loop on CPU.
+  index = lax.broadcasted_iota(jnp.int32, logits.shape, logits.ndim - 1)
+  ties = jnp.where(logits == largest, index, logits.shape[-1])
+  excluded = greedy & (index != jnp.min(ties, axis=-1, keepdims=True))
   return jnp.where(excluded, -jnp.inf, (logits - shift) / divisor)
 
 
@@ -89,8 +90,8 @@ def forbid(tokens) -> Partial:
   """Excludes tokens.
 
   Args:
-    tokens: token ids int[n], or a mask bool[V] that is true for the forbidden ones. An id beyond the
-      vocabulary forbids nothing.
+    tokens: token ids int[n], or a mask bool[V] that is true for the forbidden ones. An id beyond
+      the vocabulary forbids nothing.
 
   Raises:
     ValueError: an id is negative, `tokens` has another shape or dtype, or (when called) a mask is

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.tree_util import Partial
 
-from specjax.logits.number import align, number
+from specjax.logits.number import align, number, widen
 from specjax.types import Array
 
 
@@ -32,7 +32,8 @@ def _top_k(value, logits, counts=None):
   del counts
   value = align(value, logits)
   everything = jnp.iinfo(jnp.int32).max
-  keep = heaviest(logits, jnp.int32(1), jnp.where(value < 1, everything, value))
+  target = jnp.where(value < 1, everything, value)
+  keep = heaviest(logits, jnp.int32(1), jnp.int32(logits.shape[-1]), target)
   return jnp.where(keep, logits, -jnp.inf)
 
 
@@ -54,12 +55,13 @@ def top_p(value) -> Partial:
 
 def _top_p(value, logits, counts=None):
   del counts
-  wide = lax.stop_gradient(logits).astype(jnp.promote_types(logits.dtype, jnp.float32))
+  wide = widen(lax.stop_gradient(logits))
   value = align(value, logits).astype(wide.dtype)
   weights = jnp.exp(wide - jnp.max(wide, axis=-1, keepdims=True))
   # The largest weight is 1, so a target that is positive, however small, keeps one token.
-  target = jnp.maximum(value * jnp.sum(weights, axis=-1, keepdims=True), jnp.finfo(wide.dtype).tiny)
-  keep = heaviest(wide, weights, jnp.where(value < 1, target, jnp.inf))
+  total = jnp.sum(weights, axis=-1, keepdims=True)
+  target = jnp.maximum(value * total, jnp.finfo(wide.dtype).tiny)
+  keep = heaviest(wide, weights, total, jnp.where(value < 1, target, jnp.inf))
   return jnp.where(keep, logits, -jnp.inf)
 
 
@@ -83,29 +85,44 @@ def _min_p(value, logits, counts=None):
   return jnp.where(ratio < align(value, logits).astype(logits.dtype), -jnp.inf, logits)
 
 
-def heaviest(logits: Array, weights: Array, target: Array) -> Array:
+def heaviest(logits: Array, weights: Array, total: Array, target: Array) -> Array:
   """bool[..., V]: the shortest prefix of the ranking whose weight reaches the target.
 
   Args:
     logits: float[..., V], ranked from the largest down, ties by index.
     weights: >= 0, of the shape of `logits` or a scalar.
-    target: [..., 1], > 0. A row that falls short of it (or holds a NaN weight) is kept whole.
+    total: [..., 1] or a scalar, the sum of the weights.
+    target: [..., 1], > 0. A row whose total does not reach it is kept whole, and so is a NaN.
   """
+  enough = jnp.broadcast_to(total >= target, logits.shape[:-1] + (1,))
+  # A transform that is off in every row, the common case, costs nothing.
+  return lax.cond(
+      jnp.any(enough),
+      lambda: _prefix(logits, weights, target) | ~enough | jnp.isnan(logits),
+      lambda: jnp.ones(logits.shape, bool),
+  )
+
+
+def _prefix(logits, weights, target):
+  """`heaviest` of the rows whose total reaches the target."""
   keys, size = _order(logits), logits.shape[-1]
   index = lax.broadcasted_iota(jnp.uint32, keys.shape, keys.ndim - 1)
-  # Rounding is monotone, so a sum over a fixed reduction tree only grows with the set.
-  reaches = lambda mask: jnp.sum(jnp.where(mask, weights, 0), -1, keepdims=True) >= target
+
+  def reaches(mask):
+    # Rounding is monotone, so a sum over a fixed reduction tree only grows with the set.
+    return jnp.sum(jnp.where(mask, weights, 0), -1, weights.dtype, keepdims=True) >= target
+
   lowest, highest = jnp.min(keys, -1, keepdims=True), jnp.max(keys, -1, keepdims=True)
-  enough = reaches(keys >= lowest)
-  threshold = _largest(lowest, jnp.where(enough, highest, lowest), lambda t: reaches(keys >= t))
+  threshold = _largest(lowest, highest, lambda t: reaches(keys >= t))
   above, tied = keys > threshold, keys == threshold
   # Tokens tied at the threshold go from the highest index down; a lone one is needed anyway.
   several = jnp.sum(tied, -1, keepdims=True) > 1
-  most = jnp.where(enough & several, jnp.uint32(size - 1), jnp.uint32(0))
   surplus = _largest(
-      jnp.zeros_like(most), most, lambda n: reaches(above | (tied & (index < size - n)))
+      jnp.zeros_like(threshold, jnp.uint32),
+      jnp.where(several, jnp.uint32(size - 1), jnp.uint32(0)),
+      lambda n: reaches(above | (tied & (index < size - n))),
   )
-  return above | (tied & (index < size - surplus)) | jnp.isnan(logits)
+  return above | (tied & (index < size - surplus))
 
 
 def _largest(low: Array, high: Array, holds) -> Array:
@@ -127,8 +144,8 @@ def _largest(low: Array, high: Array, holds) -> Array:
 def _order(logits: Array) -> Array:
   """Unsigned integers in the order of the floats: equal for equal floats, and in no other case.
 
-  Zeros of both signs and subnormal numbers count as one value; the comparisons of XLA on CPU, and so
-  argmax, treat them so.
+  Zeros of both signs and subnormal numbers count as one value, as they do for XLA's comparisons
+  (and so for argmax) on CPU.
   """
   info = jnp.finfo(logits.dtype)
   unsigned = jnp.dtype(f"uint{info.bits}")
