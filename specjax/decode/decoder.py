@@ -103,7 +103,7 @@ class Decoder:
     """int32[B, N]: the depth of each drafted node."""
     if self.is_chain:
       return jnp.broadcast_to(jnp.arange(self.drafter.nodes), parents.shape)
-    return jax.vmap(masks.depths)(parents)
+    return jax.vmap(masks.window_depths)(parents)[:, 1:] - 1
 
   def _keys(self, key: Array, state: State) -> tuple[Array, Array]:
     """The drafter's key[B, D] and the rule's key[B], or key[B, D + 1] if it is coupled."""
@@ -127,7 +127,10 @@ class Decoder:
     draft = proposal.draft
     last = jnp.take_along_axis(state.tokens, state.lengths[:, None] - 1, axis=1)
     window = jnp.concatenate([last, jnp.where(draft.valid, draft.tokens, 0)], axis=1)
-    depths, mask = (None, None) if self.is_chain else jax.vmap(masks.window)(draft.parents)
+    depths = mask = None
+    if not self.is_chain:
+      depths = jax.vmap(masks.window_depths)(draft.parents)
+      mask = jax.vmap(masks.window_mask)(draft.parents)
 
     def whole(cache):
       return self.target.forward(
@@ -228,7 +231,7 @@ def _not_laws(draft: Draft, log_p: Array) -> Array:
 
 def _window_counts(tokens: Array, draft: Draft, vocab: int) -> Array:
   """int32[B, N + 1, V]: token counts at the root and after each node, along its own path."""
-  text = token_counts(tokens, vocab)[:, None]
-  path = jax.vmap(masks.ancestors)(draft.parents)
-  along = token_counts(jnp.where(path, draft.tokens[:, None, :], PAD), vocab)
-  return text + jnp.pad(along, ((0, 0), (1, 0), (0, 0)))
+  window = jnp.pad(draft.tokens, ((0, 0), (1, 0)), constant_values=PAD)  # the root is in the text
+  path = jax.vmap(masks.window_mask)(draft.parents)
+  along = token_counts(jnp.where(path, window[:, None, :], PAD), vocab)
+  return token_counts(tokens, vocab)[:, None] + along

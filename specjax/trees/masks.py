@@ -1,4 +1,8 @@
-"""What a drafted tree looks like to the target: depths and ancestor masks, from a parents array."""
+"""What a drafted tree looks like to the target: depths and ancestor masks, from a parents array.
+
+All functions take one row's `parents` int32[N] (ROOT or an earlier index). A *window* is the root
+followed by the N nodes: the tokens that the target scores in one pass.
+"""
 
 import jax.numpy as jnp
 from jax import lax
@@ -6,25 +10,18 @@ from jax import lax
 from specjax.types import Array, ROOT
 
 
-def ancestors(parents: Array) -> Array:
-  """bool[N, N]: [n, m] is true iff m is n itself or one of its ancestors (one row's int32[N])."""
-  nodes = jnp.arange(parents.shape[0], dtype=jnp.int32)
+def window_mask(parents: Array) -> Array:
+  """bool[N + 1, N + 1]: [i, j] is true iff j is i itself or one of its ancestors; 0 is the root."""
+  places = jnp.arange(parents.shape[0] + 1, dtype=jnp.int32)
+  above = jnp.append(jnp.full(1, ROOT, jnp.int32), parents) + 1  # the parent's place in the window
 
-  def inherit(mask, node):
-    # ROOT reads an arbitrary row, which is then ignored.
-    above = jnp.where(parents[node] == ROOT, False, mask[parents[node]])
-    return mask.at[node].set(above | (nodes == node)), None
+  def inherit(mask, place):
+    return mask.at[place].set(mask[above[place]] | (places == place)), None
 
-  return lax.scan(inherit, jnp.zeros((nodes.size, nodes.size), bool), nodes)[0]
-
-
-def depths(parents: Array) -> Array:
-  """int32[N]: 0 for the children of the root, 1 for theirs, and so on."""
-  return ancestors(parents).sum(-1, dtype=jnp.int32) - 1
+  root_only = jnp.zeros((places.size, places.size), bool).at[0, 0].set(True)
+  return lax.scan(inherit, root_only, places[1:])[0]
 
 
-def window(parents: Array) -> tuple[Array, Array]:
-  """Depths int32[N + 1] and mask bool[N + 1, N + 1] of the root followed by the N nodes."""
-  above = ancestors(parents)
-  mask = jnp.pad(above, ((1, 0), (1, 0))).at[:, 0].set(True)
-  return jnp.pad(above.sum(-1, dtype=jnp.int32), (1, 0)), mask
+def window_depths(parents: Array) -> Array:
+  """int32[N + 1]: 0 for the root, 1 for its children, and so on."""
+  return window_mask(parents).sum(-1, dtype=jnp.int32) - 1

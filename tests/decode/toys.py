@@ -1,0 +1,65 @@
+"""Small decoders that the tests of this folder share."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.tree_util import Partial
+
+from specjax import logits
+from specjax.logits import law
+from specjax.models import table, transformer
+from specjax.models.config import ModelConfig
+from specjax.types import Draft, Drafter, Proposal, ROOT
+from specjax.logits import drawing
+
+VOCAB = 4
+TINY = ModelConfig(
+    vocab_size=13, hidden_size=16, mlp_size=24, num_layers=3, num_heads=4, num_kv_heads=2,
+    head_dim=4, max_length=600)
+
+
+def random_table(seed: int, order: int, sharpness: float = 1.5):
+  """Logits float[V] * order + [V] of a Markov table whose laws depend on the prefix."""
+  rng = np.random.default_rng(seed)
+  return jnp.asarray(rng.normal(size=(VOCAB,) * (order + 1)) * sharpness, jnp.float32)
+
+
+@functools.cache
+def tiny_params(seed: int):
+  """Random parameters of TINY, scaled up so that its laws are far from uniform."""
+  params = transformer.init_params(TINY, jax.random.key(seed))
+  return dict(params, embedding=params["embedding"] * 40)
+
+
+def pairs_drafter(table_logits) -> Drafter:
+  """A drafter of trees over a table of order 1: two children of the root, two of the first child.
+
+  Siblings are drawn without replacement and record the renormalised law, as `Draft` asks.
+  """
+  return Drafter(
+      init=Partial(drawing.no_state), propose=Partial(_propose_pairs, table_logits),
+      observe=Partial(drawing.same_state), nodes=4, depth=2, abstains=False)
+
+
+def _propose_pairs(table_logits, keys, params, state, context):
+  del params
+  last = jnp.take_along_axis(context.tokens, context.lengths[:, None] - 1, axis=1)[:, 0]
+
+  def grow(last, keys):
+    first = _siblings(keys[0], logits.log_law(table_logits[last], logits.chain()))
+    second = _siblings(keys[1], logits.log_law(table_logits[first[0][0]], logits.chain()))
+    return [jnp.concatenate(parts) for parts in zip(first, second)]
+
+  tokens, log_q = jax.vmap(grow)(last, keys)
+  parents = jnp.broadcast_to(jnp.asarray([ROOT, ROOT, 0, 0], jnp.int32), tokens.shape)
+  return Proposal(
+      Draft(tokens, parents, log_q, jnp.ones(tokens.shape, bool)), state, context.cache)
+
+
+def _siblings(key, log_q):
+  one, two = jax.random.split(key)
+  first = law.sample(one, log_q)
+  rest = jax.nn.log_softmax(log_q.at[first].set(-jnp.inf))
+  return jnp.stack([first, law.sample(two, rest)]), jnp.stack([log_q, rest])
