@@ -159,7 +159,8 @@ def smollm2_tokenizer(source: Path) -> tokenizers.Tokenizer:
                normalized=False, special=True) for i in range(17)],
       "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
           {"type": "Digits", "individual_digits": True},
-          {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}]},
+          {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True,
+           "use_regex": True}]},
       "post_processor": None,
       "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True,
                   "use_regex": True},
@@ -180,8 +181,9 @@ def varied_strings() -> list[str]:
       "we'll've", "it’s", "0", "42", "123456789", "3.14159", "1,000,000", "1e-5", "0x1F", "٣٤٥",
       "½", "x²", "Ⅷ", "naïve café", "nai\u0308ve cafe\u0301", "Straße", "İstanbul", "Ünïcödé",
       "日本語のテキスト", "中文，标点。", "한국어 문장", "Русский текст", "العربية", "עברית", "हिन्दी",
-      "ไทย", "ქართული", "Ελληνικά", "🙂", "👩‍👩‍👧‍👦", "🏳️‍🌈", "🇩🇪🇫🇷", "👍🏽", "a🙂b", "∀x∈ℝ", "→ ← ↔", "𝔘𝔫𝔦",
-      "\x00", "\x7f", "\x1b[0m", "\U0010ffff", "#include <stdio.h>", "for (int i = 0; i < n; ++i) {}",
+      "ไทย", "ქართული", "Ελληνικά", "🙂", "👩‍👩‍👧‍👦", "🏳️‍🌈", "🇩🇪🇫🇷", "👍🏽", "a🙂b",
+      "∀x∈ℝ", "→ ← ↔", "𝔘𝔫𝔦", "\x00", "\x7f", "\x1b[0m", "\U0010ffff",
+      "#include <stdio.h>", "for (int i = 0; i < n; ++i) {}",
       "def f(x):\n    return x ** 2\n", "\tif a:\n\t\tb()\n", "SELECT * FROM t WHERE a='b';",
       "<div class=\"x\">&amp;</div>", "https://example.org/?q=1&r=2#z", "user@example.org",
       "{\"a\": [1, 2, null]}", "\\frac{1}{2}", "a_b_c", "camelCaseName", "snake_case_name",
@@ -189,7 +191,8 @@ def varied_strings() -> list[str]:
       "“quoted” ‘text’", "(((nested)))", "a+b=c", "<|im_start|>", "<|im_end|>", "<|endoftext|>",
       "<|im_start|>user\nhi<|im_end|>\n", "x<|im_end|>y", " <|im_end|> ", "<|im_end", "<|unknown|>",
       "<|im_start|><|im_start|>", "<repo_name>", "<file_sep>a", "<jupyter_start>", "Ġ", "Ċ", "ĠĠ",
-      "supercalifragilisticexpialidocious", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "ab" * 40, "\n" * 20,
+      "supercalifragilisticexpialidocious", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "ab" * 40,
+      "\n" * 20,
       " " * 33, "-" * 50, "word " * 10,
   ]
   pieces = [text for text in fixed if text and len(text) < 40]

@@ -84,4 +84,5 @@ def render(source: str, messages: list[dict], add_generation_prompt: bool,
         raise sandbox.SecurityError(f"it prints more than {_MAX_OUTPUT} characters")
     return "".join(pieces)
   except Exception as error:  # A template may fail in any way a program can.
-    raise LoadError(f"{file}: the chat template failed: {type(error).__name__}: {error}.") from error
+    raise LoadError(
+        f"{file}: the chat template failed: {type(error).__name__}: {error}.") from error

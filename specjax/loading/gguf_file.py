@@ -51,7 +51,8 @@ class _Cursor:
   def take(self, size: int, what: str) -> np.ndarray:
     left = self.data.size - self.at
     if size > left:
-      self.fail(f"{what} needs {size} bytes, but only {left} are left; the file is cut off or damaged")
+      self.fail(
+          f"{what} needs {size} bytes, but only {left} are left; the file is cut off or damaged")
     self.at += size
     return self.data[self.at - size:self.at]
 
@@ -93,7 +94,7 @@ class _Cursor:
 
 
 class _Entry(NamedTuple):
-  """A tensor's line in the header; `shape` is slowest axis first, `offset` from the data's start."""
+  """A tensor's line in the header: `shape` slowest axis first, `offset` from the data's start."""
 
   name: str
   shape: tuple[int, ...]

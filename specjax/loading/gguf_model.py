@@ -1,5 +1,6 @@
 """GGUF metadata and tensor names of Llama-family models, in this library's terms."""
 
+import math
 import re
 from typing import Any
 
@@ -58,8 +59,12 @@ class _Metadata:
     return self._get(f"{self.architecture}.{key}", kind, default)
 
   def real(self, key: str, default=None) -> float:
-    """A float32 of the file as the decimal that was meant (1e-5, not 9.99999974e-06)."""
-    return float(str(np.float32(self.get(key, float, default))))
+    """A positive float32 of the file as the decimal that was meant (1e-5, not 9.99999974e-06)."""
+    value = self.get(key, float, default)
+    if not 0 < value < math.inf:
+      raise LoadError(
+          f"{self.file.path}: {self.architecture}.{key} should be a positive number, found {value}.")
+    return float(str(np.float32(value)))
 
   def has(self, key: str) -> bool:
     return f"{self.architecture}.{key}" in self.file.metadata

@@ -27,7 +27,8 @@ def _items(file: gguf_file.File, key: str, kind: type, length: int | None = None
   values = _typed(file, key, list) or []
   if not values or not all(isinstance(x, kind) for x in values):
     raise LoadError(
-        f"{file.path}: {_PREFIX}{key} should be a list of type {kind.__name__}; it is missing or not.")
+        f"{file.path}: {_PREFIX}{key} should be a list of type {kind.__name__}; it is missing or "
+        f"not.")
   if length is not None and len(values) != length:
     raise LoadError(
         f"{file.path}: {_PREFIX}{key} should have {length} entries, found {len(values)}.")
@@ -49,8 +50,9 @@ def _vocabulary(file: gguf_file.File) -> dict[str, int]:
     raise LoadError(
         f"{file.path}: {len(tokens) - len(vocabulary)} of {len(tokens)} tokens are duplicates.")
   if (longest := max(map(len, tokens))) > _MAX_TOKEN:
-    raise LoadError(f"{file.path}: a token has {longest} characters, more than the {_MAX_TOKEN} of any "
-                    f"real one.")
+    raise LoadError(
+        f"{file.path}: a token has {longest} characters, more than the {_MAX_TOKEN} of any real "
+        f"one.")
   return vocabulary
 
 

@@ -14,6 +14,7 @@ _CLASSES = {
     "qwen3": "Qwen3ForCausalLM",
 }
 _REAL = (int, float)
+_LARGEST = 1e30  # beyond any meaning, and within float32
 
 # Keys of rope_scaling / rope_parameters that are understood, by kind.
 _ROPE_KEYS = {"rope_type", "type", "rope_theta", "factor", "original_max_position_embeddings"}
@@ -42,9 +43,17 @@ class _Keys:
           f"{type(value).__name__}.")
     return value
 
+  def real(self, key: str, default: float | None = None) -> float:
+    value = self.get(key, _REAL, default)
+    if not 0 < value <= _LARGEST:
+      raise LoadError(
+          f"{self.path}: {key!r} should be a positive number, found {str(value)[:80]}.")
+    return float(value)
+
   def expect(self, key: str, wanted, default):
     if (found := self.values.get(key, default)) not in (wanted, None):
-      raise LoadError(f"{self.path}: only {key} = {wanted!r} is supported, found {str(found)[:80]!r}.")
+      raise LoadError(
+          f"{self.path}: only {key} = {wanted!r} is supported, found {str(found)[:80]!r}.")
 
 
 def _family(keys: _Keys) -> str:
@@ -68,7 +77,8 @@ def _refuse_relatives(keys: _Keys, family: str):
   # Qwen configs carry a window size that only use_sliding_window turns on.
   in_use = keys.values.get("use_sliding_window", family == "mistral")
   if sliding and in_use:
-    raise LoadError(f"{keys.path}: attention with a sliding window ({sliding!r:.80}) is not supported.")
+    raise LoadError(
+        f"{keys.path}: attention with a sliding window ({sliding!r:.80}) is not supported.")
   for kind in keys.get("layer_types", list, []):
     if kind != "full_attention":
       raise LoadError(f"{keys.path}: layers of type {kind!r:.80} are not supported.")
@@ -78,7 +88,7 @@ def _rope(keys: _Keys) -> tuple[float, RopeScaling | None]:
   """Base and scaling, from `rope_parameters` (recent files) or `rope_theta` and `rope_scaling`."""
   block = keys.get("rope_parameters", dict, keys.get("rope_scaling", dict, {}))
   rope = _Keys(keys.path, block)
-  theta = float(rope.get("rope_theta", _REAL, keys.get("rope_theta", _REAL, 10000.0)))
+  theta = rope.real("rope_theta", keys.real("rope_theta", 10000.0))
   kind = rope.get("rope_type", str, rope.get("type", str, "default"))
   if kind not in _MORE_ROPE_KEYS:
     raise LoadError(
@@ -90,20 +100,20 @@ def _rope(keys: _Keys) -> tuple[float, RopeScaling | None]:
   if kind == "default":
     return theta, None
   length = rope.get("original_max_position_embeddings", int, 0)
-  factor = float(rope.get("factor", _REAL))
+  factor = rope.real("factor")
   if kind == "linear":
     return theta, RopeScaling("linear", factor, length)
   if kind == "llama3":
     return theta, RopeScaling(
         "llama3", factor, length,
-        low_freq_factor=float(rope.get("low_freq_factor", _REAL)),
-        high_freq_factor=float(rope.get("high_freq_factor", _REAL)))
+        low_freq_factor=rope.real("low_freq_factor"),
+        high_freq_factor=rope.real("high_freq_factor"))
   factor_given = block.get("attention_factor") is not None
   return theta, RopeScaling(
       "yarn", factor, length,
-      beta_fast=float(rope.get("beta_fast", _REAL, 32.0)),
-      beta_slow=float(rope.get("beta_slow", _REAL, 1.0)),
-      attention_factor=float(rope.get("attention_factor", _REAL)) if factor_given else None)
+      beta_fast=rope.real("beta_fast", 32.0),
+      beta_slow=rope.real("beta_slow", 1.0),
+      attention_factor=rope.real("attention_factor") if factor_given else None)
 
 
 def config(path: Path, values: dict[str, Any], dtype: str) -> ModelConfig:
@@ -136,7 +146,7 @@ def config(path: Path, values: dict[str, Any], dtype: str) -> ModelConfig:
         max_length=keys.get("max_position_embeddings", int),
         rope_theta=theta,
         rope_scaling=scaling,
-        norm_eps=float(keys.get("rms_norm_eps", _REAL, 1e-6)),
+        norm_eps=keys.real("rms_norm_eps", 1e-6),
         tied_head=keys.get("tie_word_embeddings", bool, False),
         qkv_bias=family == "qwen2" or attention_bias,
         out_bias=attention_bias,

@@ -41,8 +41,8 @@ def _template(directory: Path, settings: dict[str, Any]) -> str | None:
     template = named.get("default")
   if template is not None and not isinstance(template, str):
     raise LoadError(
-        f"{directory}: chat_template in tokenizer_config.json should be a string or a list of named "
-        f"strings, found a {type(template).__name__}.")
+        f"{directory}: chat_template in tokenizer_config.json should be a string or a list of "
+        f"named strings, found a {type(template).__name__}.")
   return template
 
 
@@ -93,8 +93,8 @@ def tokenizer(directory: Path) -> Tokenizer:
   path = directory / "tokenizer.json"
   if not path.exists():
     raise LoadError(
-        f"{directory}: there is no tokenizer.json; the older formats (tokenizer.model, vocab.txt) are "
-        f"not read.")
+        f"{directory}: there is no tokenizer.json; the older formats (tokenizer.model, vocab.txt) "
+        f"are not read.")
   backend = _backend(path)
   settings = read_json_if_present(directory / "tokenizer_config.json")
   strings = _strings(settings)

@@ -60,7 +60,8 @@ def _check_tokenizer(model: Model) -> Model:
   largest = max((model.tokenizer.vocab_size - 1, *model.tokenizer.eos_ids))
   if largest >= size:
     raise LoadError(
-        f"{model.source}: the tokenizer knows the id {largest}, but the model has only {size} tokens.")
+        f"{model.source}: the tokenizer knows the id {largest}, but the model has only {size} "
+        f"tokens.")
   return model
 
 
@@ -76,12 +77,15 @@ def load(path: str | os.PathLike, dtype: str = "float32") -> Model:
   """
   path = Path(path)
   if not path.exists():
-    raise LoadError(f"{path}: no such file or directory; expected a GGUF file or a model directory.")
+    raise LoadError(
+        f"{path}: no such file or directory; expected a GGUF file or a model directory.")
   return _check_tokenizer((_load_directory if path.is_dir() else _load_gguf)(path, dtype))
 
 
 def check_same_vocabulary(target: Model, drafter: Model):
   """Makes sure that a drafter's tokens mean to the target what they mean to the drafter.
+
+  Ids that only one of the tokenizers knows are the padding of the other's vocabulary, and pass.
 
   Raises:
     LoadError: the sizes of the vocabularies or the strings of some ids differ.
@@ -93,10 +97,10 @@ def check_same_vocabulary(target: Model, drafter: Model):
         f"{names} have vocabularies of different sizes, {sizes[0]} and {sizes[1]}; a drafter must "
         f"share the target's vocabulary.")
   ours, theirs = target.tokenizer.backend, drafter.tokenizer.backend
-  differ = [i for i in range(sizes[0]) if ours.id_to_token(i) != theirs.id_to_token(i)]
+  pairs = [(i, ours.id_to_token(i), theirs.id_to_token(i)) for i in range(sizes[0])]
+  differ = [(i, a, b) for i, a, b in pairs if a is not None and b is not None and a != b]
   if differ:
-    first = ", ".join(
-        f"{i} ({ours.id_to_token(i)!r:.40} against {theirs.id_to_token(i)!r:.40})" for i in differ[:3])
+    first = ", ".join(f"{i} ({a!r:.40} against {b!r:.40})" for i, a, b in differ[:3])
     raise LoadError(
-        f"{names} give different strings to {len(differ)} of {sizes[0]} ids, first {first}; a drafter "
-        f"must share the target's vocabulary.")
+        f"{names} give different strings to {len(differ)} of {sizes[0]} ids, first {first}; a "
+        f"drafter must share the target's vocabulary.")

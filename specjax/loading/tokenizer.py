@@ -1,6 +1,7 @@
 """Text to token ids and back, and chat templates."""
 
 import dataclasses
+import functools
 from typing import Sequence
 
 import tokenizers
@@ -29,7 +30,7 @@ class Tokenizer:
   template_strings: dict[str, str]
   source: str
 
-  @property
+  @functools.cached_property
   def vocab_size(self) -> int:
     """One more than the largest id. A model's vocabulary may be padded beyond it."""
     return max(self.backend.get_vocab(with_added_tokens=True).values()) + 1
@@ -58,7 +59,8 @@ class Tokenizer:
       raise ValueError(f"Token ids are not negative, got {min(ids)}; cut the padding off first.")
     return self.backend.decode(ids, skip_special_tokens=skip_special_tokens)
 
-  def apply_chat_template(self, messages: Sequence[dict], add_generation_prompt: bool = True) -> str:
+  def apply_chat_template(
+      self, messages: Sequence[dict], add_generation_prompt: bool = True) -> str:
     """The conversation as the text that the model was trained on, to be encoded as it is.
 
     Args:

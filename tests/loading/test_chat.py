@@ -4,7 +4,8 @@ import pytest
 
 from specjax.loading import LoadError, chat
 
-MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "<Größe> & 'x'"}]
+MESSAGES = [
+    {"role": "system", "content": "Be brief."}, {"role": "user", "content": "<Größe> & 'x'"}]
 
 
 def render(source, messages=MESSAGES, prompt=True):
@@ -25,7 +26,8 @@ def render(source, messages=MESSAGES, prompt=True):
     ("{% set ns = namespace(n=0) %}{% for m in messages %}{% set ns.n = ns.n + 1 %}{% endfor %}"
      "{{ ns.n }}", "2"),
     ("{% macro f(x) %}[{{ x|trim }}]{% endmacro %}{{ f(' a ') }}", "[a]"),
-    ("{% if strftime_now is defined %}{{ strftime_now('%Y') }}{% else %}no date{% endif %}", "no date"),
+    ("{% if strftime_now is defined %}{{ strftime_now('%Y') }}{% else %}no date{% endif %}",
+     "no date"),
     ("{{ '-' * 3 }}", "---"),
 ])
 def test_templates_render(source, text):
@@ -77,7 +79,8 @@ def test_other_files_cannot_be_reached(source):
 @pytest.mark.parametrize("source, problem", [
     ("{% for i in range(10**9) %}{% endfor %}", "powers are not allowed"),
     ("{% for i in range(1000000) %}{% endfor %}", "OverflowError"),
-    ("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}", "262144 steps"),
+    ("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+     "262144 steps"),
     ("{% for i in range(99999) %}{% set count_step = 1 %}{% for j in range(99999) %}{% endfor %}"
      "{% endfor %}", "262144 steps"),
     ("{% macro f(n) %}{% if n %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(40) }}",

@@ -47,7 +47,8 @@ def test_an_optimiser_state_comes_back(tmp_path):
 
 @pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
 def test_typed_keys_come_back_with_their_implementation(tmp_path, impl):
-  tree = {"one": jax.random.key(5, impl=impl), "many": jax.random.split(jax.random.key(6, impl=impl), 3)}
+  key = jax.random.key(6, impl=impl)
+  tree = {"one": jax.random.key(5, impl=impl), "many": jax.random.split(key, 3)}
   checkpoint.save(tmp_path / "c", tree)
   back = checkpoint.restore(tmp_path / "c", tree)
   for name in tree:
@@ -80,7 +81,8 @@ def test_a_deep_model_is_not_half_filled_from_a_shallow_one(tmp_path):
   shallow = transformer.param_shapes(ModelConfig(num_layers=1, **config))
   checkpoint.save(tmp_path / "c", jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shallow))
   with pytest.raises(LoadError, match="layer_1"):
-    checkpoint.restore(tmp_path / "c", transformer.param_shapes(ModelConfig(num_layers=2, **config)))
+    deep = transformer.param_shapes(ModelConfig(num_layers=2, **config))
+    checkpoint.restore(tmp_path / "c", deep)
 
 
 def test_what_is_not_a_checkpoint_is_refused(tmp_path):

@@ -80,7 +80,8 @@ def test_quantised_tensors_are_decoded(write, kind):
   block, size = gguf.GGML_QUANT_SIZES[kind]
   columns = 2 * max(block, 4)
   blocks = np.random.default_rng(0).integers(0, 60, (3, columns // block * size), np.uint8)
-  file = gguf_file.read(write(padded(header((), [entry("w", (columns, 3), kind)]), blocks.tobytes())))
+  raw = padded(header((), [entry("w", (columns, 3), kind)]), blocks.tobytes())
+  file = gguf_file.read(write(raw))
   assert file.tensors["w"].shape == (3, columns)
   np.testing.assert_array_equal(
       file.tensors["w"].read(), gguf.dequantize(blocks, kind).astype(np.float32))

@@ -106,6 +106,8 @@ def test_float32_metadata_is_read_as_the_decimal_that_was_meant(default_model):
     ({"rope.dimension_count": 4}, "head size 8"),
     ({"rope.scaling.type": "longrope"}, "rope scaling 'longrope'"),
     ({"rope.scaling.type": "yarn"}, "rope.scaling.factor' is missing"),
+    ({"rope.freq_base": float("inf")}, "rope.freq_base should be a positive number, found inf"),
+    ({"attention.layer_norm_rms_epsilon": -1.0}, "should be a positive number, found -1.0"),
     ({"expert_count": 8}, "expert_count is set"),
     ({"attention.sliding_window": 4096}, "sliding_window is set"),
 ])

@@ -1,4 +1,4 @@
-"""Our loaders and decoder against what transformers and torch computed (scripts/make_goldens.py)."""
+"""Our loaders and decoder against what transformers computed (scripts/make_goldens.py)."""
 
 import json
 import unicodedata
@@ -35,7 +35,7 @@ def test_tiny_models_give_the_logits_of_transformers(name):
 
 
 def test_the_goldens_depend_on_the_order_of_positions():
-  """Scaled rotary positions matter in them: other positions give logits far outside the tolerance."""
+  """Scaled rotary positions matter in them: plain ones give logits far outside the tolerance."""
   golden = np.load(GOLDENS / "llama" / "logits.npz")
   model = loading.load(GOLDENS / "llama")
   plain = model._replace(config=type(model.config)(**{**vars(model.config), "rope_scaling": None}))

@@ -117,7 +117,8 @@ def test_a_tensor_in_two_shards_is_refused(tmp_path):
   directory = samples.copy_directory("llama", tmp_path)
   other = hf_directory.tensors([directory / "model-00001-of-00002.safetensors"])
   name = next(iter(other))
-  change_tensors(directory / "model-00002-of-00002.safetensors", lambda x: x | {name: other[name].read()})
+  change_tensors(
+      directory / "model-00002-of-00002.safetensors", lambda x: x | {name: other[name].read()})
   refused(directory, f"the tensor {name} is also in")
 
 

@@ -68,7 +68,7 @@ def test_recent_files_keep_the_base_among_the_rope_parameters():
 
 
 @pytest.mark.parametrize("changes, problem", [
-    ({"model_type": "gemma2", "architectures": ["Gemma2ForCausalLM"]}, "Gemma2ForCausalLM.*not supp"),
+    ({"model_type": "gemma2", "architectures": ["Gemma2ForCausalLM"]}, "Gemma2.*not supported"),
     ({"architectures": ["LlamaForSequenceClassification"]}, "LlamaForSequenceClassification"),
     ({"model_type": None}, "'model_type' is missing"),
     ({"hidden_size": None}, "'hidden_size' is missing"),
@@ -77,6 +77,10 @@ def test_recent_files_keep_the_base_among_the_rope_parameters():
     ({"hidden_size": -32}, "hidden_size must be at least 1"),
     ({"num_attention_heads": 0}, "num_heads must be at least 1"),
     ({"num_key_value_heads": 3}, "multiple of num_kv_heads"),
+    ({"rope_theta": float("nan")}, "'rope_theta' should be a positive number, found nan"),
+    ({"rope_theta": 0}, "'rope_theta' should be a positive number, found 0"),
+    ({"rms_norm_eps": 10**400}, "'rms_norm_eps' should be a positive number, found 1000"),
+    ({"rope_scaling": {"type": "linear", "factor": -2.0}}, "'factor' should be a positive"),
     ({"hidden_act": "gelu"}, "hidden_act = 'silu'"),
     ({"mlp_bias": True}, "mlp_bias = False"),
     ({"quantization_config": {"quant_method": "gptq"}}, "quantization_config"),

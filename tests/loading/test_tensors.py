@@ -73,7 +73,8 @@ def test_every_wrong_shape_is_named_before_anything_is_read():
 
 
 @pytest.mark.parametrize("extra", [
-    "model.layers.0.self_attn.q_proj.bias", "model.layers.2.mlp.up_proj.weight", "blk.0.odd.weight"])
+    "model.layers.0.self_attn.q_proj.bias", "model.layers.2.mlp.up_proj.weight",
+    "blk.0.odd.weight"])
 def test_a_tensor_without_a_place_is_refused(extra):
   config = ModelConfig(**SHAPE)
   parts = parts_of(config)
