@@ -20,54 +20,69 @@ _AT_ONCE = 8  # systems; bounds the memory
 
 
 class Case(NamedTuple):
-  """One way of drafting: what was checked and what came out. All sums, in float64, no estimates."""
+  """One way of drafting: what came out for every system. See `Certificate.how` for what it rests on."""
 
-  scheme: str
-  max_tv: float  # between text and target over D + 1 tokens, in the worst system; NaN stays NaN
-  worst: str  # the name of that system
-  block_efficiency: float  # E[tau] + 1, mean over the systems
-  optimum: float  # the same mean for the best rule for these drafts, or a bound; see `bounds`
-  drafts: int  # enumerated for each system
-  systems: int
+  scheme: drafts_lib.Scheme
+  systems: tuple[str, ...]  # the S names
+  tv: np.ndarray  # float64[S]: between text and target over D + 1 tokens
+  accepted: np.ndarray  # float64[S]: E[tau]; NaN where it depends on more than the laws
+  optimum: np.ndarray  # float64[S]: E[tau] of the best rule for these drafts, or a bound; `bounds`
+
+  @property
+  def max_tv(self) -> float:
+    return float(np.max(self.tv))  # NaN stays NaN
+
+  @property
+  def worst(self) -> str:
+    """The name of the system with the largest total variation."""
+    return self.systems[int(np.argmax(self.tv))]  # the first NaN, if there is one
+
+  @property
+  def block_efficiency(self) -> float:
+    """E[tau] + 1, the tokens of a round, mean over the systems."""
+    return float(self.accepted.mean()) + 1
 
   @property
   def distance(self) -> float:
-    return self.optimum - self.block_efficiency
+    """Accepted tokens short of the optimum, mean over the systems."""
+    return float((self.optimum - self.accepted).mean())
+
+  def at(self, system: str) -> float:
+    """E[tau] in the system of that name."""
+    return float(self.accepted[self.systems.index(system)])
 
 
 class Certificate(NamedTuple):
   """The outcome over all ways of drafting that the rule claims to serve."""
 
-  max_tv: float  # the worst of all cases; NaN stays NaN
+  max_tv: float  # the worst over all cases and systems; NaN stays NaN
   block_efficiency: float  # of the first case
-  optimum: float  # of the first case
+  distance: float  # of the first case
   cases: tuple[Case, ...]
+  how: str  # "enumerated": exact sums; for coupled rules what stands in their place, see `coupled`
   seconds: float
 
   @property
   def lossless(self) -> bool:
     return self.max_tv <= TOLERANCE  # false for NaN
 
-  @property
-  def distance(self) -> float:
-    return self.optimum - self.block_efficiency
-
 
 def certify(rule: Rule, schemes=None, systems: systems_lib.Systems | None = None,
             vocab: int = 3, number: int = 200, seed: int = 0) -> Certificate:
-  """Compares the exact law of the text under `rule` with the target's.
+  """Compares the law of the text under `rule` with the target's, in float64.
 
   Args:
     rule: any rule.
     schemes: ways of drafting; those that `claims.schemes` lists for the rule if not given.
     systems: the systems; `number` random ones over `vocab` tokens, every degenerate one and the
-      named pairs of that vocabulary if not given. Tables deeper than a scheme are cut to its depth.
+      named pairs that fit if not given.
     vocab: V, of the random systems.
     number: how many of them.
-    seed: of the random systems.
+    seed: of the random systems, and of the noise fields that coupled rules are tried with.
 
   Raises:
-    ValueError: systems that are too shallow for a scheme.
+    ValueError: systems that are too shallow for a scheme, or a coupled rule under drafts that do not
+      share its noise.
   """
   start = time.perf_counter()
   schemes = claims.schemes(rule) if schemes is None else tuple(schemes)
@@ -75,45 +90,38 @@ def certify(rule: Rule, schemes=None, systems: systems_lib.Systems | None = None
     systems = default_systems(vocab, max(scheme.depth for scheme in schemes), number, seed)
   cases = tuple(_case(rule, scheme, systems, seed) for scheme in schemes)
   return Certificate(
-      max_tv=float(np.max([case.max_tv for case in cases])),  # np.max keeps NaN
+      max_tv=float(np.max([case.max_tv for case in cases])),
       block_efficiency=cases[0].block_efficiency,
-      optimum=cases[0].optimum,
+      distance=cases[0].distance,
       cases=cases,
+      how=coupled.how(schemes) if rule.coupled else "enumerated",
       seconds=time.perf_counter() - start)
 
 
 def default_systems(vocab: int, depth: int, number: int, seed: int) -> systems_lib.Systems:
-  """`number` random systems, the degenerate ones, and the named pairs over `vocab` tokens."""
-  pairs = [systems_lib.pair(name, depth) for name in systems_lib.PAIRS]
+  """`number` random systems, the degenerate ones, and the named pairs of at most `vocab` tokens."""
+  pairs = systems_lib.PAIRS if vocab >= 3 else ("AB",)
   return systems_lib.concatenate(
       systems_lib.random(seed, number, vocab, depth),
       systems_lib.degenerate(vocab, depth, seed),
-      *(pair for pair in pairs if pair.log_p.shape[-1] == vocab))
+      *(systems_lib.pair(name, depth, vocab) for name in pairs))
 
 
 def _case(rule: Rule, scheme: drafts_lib.Scheme, systems: systems_lib.Systems, seed: int) -> Case:
-  vocab = systems.log_p.shape[-1]
-  if scheme.depth > prefixes.depth_of(vocab, systems.log_p.shape[1]):
+  vocab, rows = systems.log_p.shape[-1], systems.log_p.shape[1]
+  if scheme.depth > prefixes.depth_of(vocab, rows):
     raise ValueError(
-        f"{scheme.name} reads laws after up to {scheme.depth} tokens; the systems have "
-        f"{systems.log_p.shape[1]} rows, which are laws after fewer.")
+        f"{scheme.name} reads laws after up to {scheme.depth} tokens, but the systems have {rows} rows, "
+        f"laws after up to {prefixes.depth_of(vocab, rows)}.")
   with jax.enable_x64(True):
     log_p, log_q = jnp.asarray(systems.log_p), jnp.asarray(systems.log_q)
     drafts = _enumerate(scheme, log_q)
     if rule.coupled:
-      tv, tau = coupled.outcome(rule, scheme, log_p, log_q, jax.random.key(seed))
+      tv, accepted = coupled.outcome(rule, scheme, log_p, log_q, jax.random.key(seed))
     else:
-      tv, tau = outcome(rule, drafts, log_p)
-    best = _optimum(scheme, drafts, log_p, log_q)
-    tv, tau, best = (np.asarray(x) for x in (tv, tau, best))
-  return Case(
-      scheme=scheme.name,
-      max_tv=float(np.max(tv)),
-      worst=systems.names[int(np.argmax(tv))],  # argmax returns the first NaN, if there is one
-      block_efficiency=float(tau.mean()) + 1,
-      optimum=float(best.mean()) + 1,
-      drafts=drafts.weight.shape[1],
-      systems=len(systems.names))
+      tv, accepted = outcome(rule, drafts, log_p)
+    optimum = _optimum(scheme, drafts, log_p, log_q)
+  return Case(scheme, systems.names, *(np.asarray(x) for x in (tv, accepted, optimum)))
 
 
 @functools.partial(jax.jit, static_argnums=0)

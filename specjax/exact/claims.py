@@ -29,9 +29,14 @@ _RESTRICTED = {
     "multipath_block": _CHAINS + _PATHS + (paths(3, 2),),
     "gumbel": (
         chain(3)._replace(name="chain 3, shared noise", siblings=drafts.SHARED_NOISE),
+        chain(3)._replace(
+            name="chain 3, shared noise, last not drafted", siblings=drafts.SHARED_NOISE, invalid=(2,)),
         tree((2, 2), drafts.SHARED_NOISE)),
     "list_gumbel": (
         chain(3)._replace(name="chain 3, noise of each path", siblings=drafts.PATH_NOISE),
+        chain(3)._replace(
+            name="chain 3, noise of each path, last not drafted", siblings=drafts.PATH_NOISE,
+            invalid=(2,)),
         paths(2, 2, drafts.PATH_NOISE),
         paths(3, 1, drafts.PATH_NOISE)),
 }

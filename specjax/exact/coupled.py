@@ -32,6 +32,13 @@ _FIELDS = 8  # noise fields for each system, each with all V ** N drafts
 _ROUNDS = 4096  # simulated rounds for each system
 
 
+def how(schemes) -> str:
+  """What a certificate under these schemes rests on, in a few words."""
+  if all(scheme.siblings == drafts_lib.SHARED_NOISE for scheme in schemes):
+    return f"text equals plain decoding's, {_FIELDS} noise fields a system, every draft"
+  return f"simulated, {_ROUNDS} rounds a system, false alarm {FALSE_ALARM:g}"
+
+
 def outcome(rule: Rule, scheme: drafts_lib.Scheme, log_p: Array, log_q: Array, key: Array):
   """The reported total variation and E[tau], both float[S], of tables float[S, M, V].
 

@@ -33,15 +33,24 @@ def context_free(name: str, p, q, depth: int) -> Systems:
   return _systems([(name, *(np.tile(np.asarray(law, float), (rows, 1)) for law in (p, q)))])
 
 
-def pair(name: str, depth: int) -> Systems:
+def pair(name: str, depth: int, vocab: int | None = None) -> Systems:
   """One of the named, context-free pairs AB, P3, S3 and R3.
 
+  Args:
+    name: the pair.
+    depth: D.
+    vocab: V; tokens beyond those of the pair have probability zero. Its own number if not given.
+
   Raises:
-    ValueError: an unknown name.
+    ValueError: an unknown name, or a vocabulary too small for the pair.
   """
   if name not in _PAIRS:
     raise ValueError(f"unknown pair {name!r}; known: {', '.join(PAIRS)}.")
-  return context_free(name, *_PAIRS[name], depth)
+  p, q = _PAIRS[name]
+  vocab = len(p) if vocab is None else vocab
+  if vocab < len(p):
+    raise ValueError(f"pair {name} has {len(p)} tokens, more than a vocabulary of {vocab}.")
+  return context_free(name, *(law + (0,) * (vocab - len(law)) for law in (p, q)), depth)
 
 
 def random(seed: int, number: int, vocab: int, depth: int) -> Systems:
