@@ -1,8 +1,6 @@
 """Grouped-query attention over a cache, with an arbitrary mask among the new tokens."""
 
-import jax
 import jax.numpy as jnp
-from jax import lax
 
 from specjax.models.cache import LayerCache
 from specjax.types import Array
@@ -17,13 +15,11 @@ def visible(lengths: Array, mask: Array | None, width: int, capacity: int) -> Ar
     width: T.
     capacity: S.
   """
+  place = jnp.arange(capacity)[None] - lengths[:, None]  # [B, S]: place among the new tokens
   if mask is None:
-    mask = jnp.tril(jnp.ones((width, width), bool))[None]
-  mask = jnp.broadcast_to(mask, (lengths.shape[0], width, width))
-  past = jnp.arange(capacity)[None] < lengths[:, None]  # [B, S]
-  past = jnp.broadcast_to(past[:, None], (*mask.shape[:2], capacity))
-  put = lambda row, new, at: lax.dynamic_update_slice_in_dim(row, new, at, axis=1)
-  return jax.vmap(put)(past, mask, lengths)
+    return place[:, None] <= jnp.arange(width)[None, :, None]
+  among = jnp.take_along_axis(mask, place.clip(0, width - 1)[:, None], axis=2)
+  return (place < 0)[:, None] | (among & (place < width)[:, None])
 
 
 def attend(queries: Array, cache: LayerCache, sees: Array) -> Array:

@@ -40,14 +40,9 @@ def empty(config: ModelConfig, batch: int, capacity: int) -> Cache:
 
 def write(slots: Array, entries: Array, start: Array) -> Array:
   """Puts entries [B * KV, T, head_dim] into slots [B * KV, S, head_dim] from start int32[B] on."""
-  heads = slots.shape[0] // start.shape[0]
-
-  def put(row, slots):
-    new = lax.dynamic_slice_in_dim(entries, row * heads, heads)
-    return lax.dynamic_update_slice(slots, new, (row * heads, start[row], 0))
-
-  # A vmap of the update would become a scatter, which rewrites the whole array on a CPU.
-  return lax.fori_loop(0, start.shape[0], put, slots)
+  start = jnp.repeat(start, slots.shape[0] // start.shape[0])
+  put = lambda head, new, at: lax.dynamic_update_slice_in_dim(head, new, at, axis=0)
+  return jax.vmap(put)(slots, entries, start)
 
 
 def commit(cache: Cache, lengths: Array, path: Array) -> Cache:
@@ -63,8 +58,8 @@ def commit(cache: Cache, lengths: Array, path: Array) -> Cache:
   sources = first[:, None] + jnp.where(path >= 0, path, depths[None])
 
   def keep(slots):
-    of_heads = jnp.repeat(sources, slots.shape[0] // path.shape[0], axis=0)
-    moved = jnp.take_along_axis(slots, of_heads[..., None], axis=1)
+    of_head = jnp.repeat(sources, slots.shape[0] // path.shape[0], axis=0)
+    moved = jnp.take_along_axis(slots, of_head[..., None], axis=1)
     return write(slots, moved, first)
 
   return jax.tree.map(keep, cache)
