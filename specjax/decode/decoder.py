@@ -21,9 +21,10 @@ from specjax.models import prefill
 from specjax.trees import masks
 from specjax.types import (
     Array, Context, Draft, Drafter, Output, PAD, Params, Proposal, PyTree, ROOT, Target, Verdict,
-    method)
+    method, static)
 from specjax.verify.rule import Rule
 
+STRICT_WINDOW = 8  # rows; the widest pass that costs a CPU little more than four
 _DEFAULT_NEW_TOKENS = 256
 
 
@@ -39,6 +40,7 @@ class Decoder:
   drafter: Drafter
   rule: Rule
   transform: Partial
+  window: int = static()  # rows of every scoring pass in strict mode; 0 otherwise
 
   def init(
       self, params: Params | PyTree, prompts: Array, lengths: Array, *,
@@ -59,7 +61,7 @@ class Decoder:
       ValueError: an empty prompt, one that does not fit the context, a token outside the vocabulary.
     """
     prepared = prepare(
-        self.target, self.drafter.nodes, prompts, lengths, max_new_tokens, eos, rows)
+        self.target, self.room, prompts, lengths, max_new_tokens, eos, rows)
     return _start(self, _as_params(params), *prepared)
 
   def step(self, key: Array, params: Params | PyTree, state: State) -> tuple[State, Verdict]:
@@ -99,6 +101,11 @@ class Decoder:
     """A tree with one node for each depth is a chain, and a chain needs no mask and no compaction."""
     return self.drafter.nodes == self.drafter.depth
 
+  @property
+  def room(self) -> int:
+    """Slots that a scoring pass may write behind the last committed token."""
+    return max(self.drafter.nodes, self.window - 1)
+
   def _depths(self, parents: Array) -> Array:
     """int32[B, N]: the depth of each drafted node."""
     if self.is_chain:
@@ -131,24 +138,32 @@ class Decoder:
     if not self.is_chain:
       depths = jax.vmap(masks.window_depths)(draft.parents)
       mask = jax.vmap(masks.window_mask)(draft.parents)
-
-    def whole(cache):
-      return self.target.forward(
-          params.target, cache, window, state.lengths - 1, depths, mask)
-
-    def root_only(cache):
-      output = self.target.forward(params.target, cache, last, state.lengths - 1, None, None)
-      widen = lambda rows: jnp.repeat(rows, window.shape[1], axis=1)  # no other row is ever read
-      return Output(widen(output.logits), jax.tree.map(widen, output.features), output.cache)
-
-    if self.drafter.abstains:
+    passing = functools.partial(self._pass, params.target, state.lengths - 1)
+    if self.drafter.abstains and not self.window:
+      whole = lambda cache: passing(cache, window, depths, mask)
+      # Without a draft only the root's row is read.
+      root_only = lambda cache: _repeat_rows(passing(cache, last, None, None), window.shape[1])
       output = lax.cond(draft.valid.any(), whole, root_only, proposal.cache)
     else:
-      output = whole(proposal.cache)
+      output = passing(proposal.cache, window, depths, mask)
     counts = None
     if uses_counts(self.transform):
       counts = _window_counts(state.tokens, draft, output.logits.shape[-1])
     return output, law.log_law(output.logits, self.transform, counts)
+
+  def _pass(
+      self, params: PyTree, lengths: Array, cache: PyTree, tokens: Array, depths: Array | None,
+      mask: Array | None) -> Output:
+    """One pass of the target over tokens int32[B, T], in strict mode through the fixed window."""
+    width = tokens.shape[1]
+    extra = max(self.window - width, 0)
+    tokens = jnp.pad(tokens, ((0, 0), (0, extra)))
+    if mask is not None:
+      depths = jnp.pad(depths, ((0, 0), (0, extra)))
+      mask = jnp.pad(mask, ((0, 0), (0, extra), (0, extra)))
+    output = self.target.forward(params, cache, tokens, lengths, depths, mask)
+    keep = lambda rows: rows[:, :width]
+    return Output(keep(output.logits), jax.tree.map(keep, output.features), output.cache)
 
 
 class Round(NamedTuple):
@@ -159,7 +174,8 @@ class Round(NamedTuple):
   depths: Array  # int32[B, N]: the depth of each drafted node
 
 
-def speculative(target: Target, drafter: Drafter, rule: Rule, transform) -> Decoder:
+def speculative(
+    target: Target, drafter: Drafter, rule: Rule, transform, strict: bool | int = False) -> Decoder:
   """Speculative decoding: the drafter proposes, the target scores, the rule judges.
 
   Args:
@@ -167,24 +183,35 @@ def speculative(target: Target, drafter: Drafter, rule: Rule, transform) -> Deco
     drafter: what proposes the tokens; it draws from its law under the same transform.
     rule: a verification rule.
     transform: float[..., V] -> float[..., V] on logits, as in `specjax.logits`.
+    strict: True, or a number W of rows: every pass of the target, whatever is drafted, goes through
+      one window of W rows (True: STRICT_WINDOW). The logits of a position are then the same bits
+      wherever it stands in the window, so texts at temperature 0 and under coupled rules do not
+      depend on the drafter. Decoders that are compared must share W and the cache's capacity.
 
   Raises:
-    ValueError: if the drafter branches and the rule judges chains only.
+    ValueError: if the drafter branches and the rule judges chains only, or a draft does not fit the
+      strict window.
   """
   if drafter.nodes != drafter.depth and not rule.trees:
     raise ValueError(
         f"The drafter proposes trees ({drafter.nodes} nodes of depth {drafter.depth}), but the rule "
         "judges chains only: choose a rule with rule.trees.")
+  window = STRICT_WINDOW if strict is True else int(strict)
+  if window and window < drafter.nodes + 1:
+    raise ValueError(
+        f"A strict window of {window} rows cannot hold the last token and a draft of {drafter.nodes}: "
+        f"pass strict={drafter.nodes + 1} or more, to every decoder that is to be compared.")
   transform = transform if isinstance(transform, Partial) else Partial(transform)
-  return Decoder(target, drafter, rule, transform)
+  return Decoder(target, drafter, rule, transform, window)
 
 
-def autoregressive(target: Target, transform) -> Decoder:
+def autoregressive(target: Target, transform, strict: bool | int = False) -> Decoder:
   """Plain decoding, one token a pass, drawn with the noise of its absolute position.
 
-  Coupled rules read the same noise, so with one key their text is this text.
+  Coupled rules read the same noise, so with one key their text is this text. Arguments as in
+  `speculative`.
   """
-  return speculative(target, _NO_DRAFTER, _PLAIN, transform)
+  return speculative(target, _NO_DRAFTER, _PLAIN, transform, strict)
 
 
 def _no_draft(keys: Array, params: Params, state: tuple, context: Context) -> Proposal:
@@ -227,6 +254,12 @@ def _not_laws(draft: Draft, log_p: Array) -> Array:
   if draft.log_q is not None and draft.log_q.shape[1]:
     bad |= (jnp.isnan(draft.log_q.max(-1)) & draft.valid).any(-1)
   return bad
+
+
+def _repeat_rows(output: Output, width: int) -> Output:
+  """The output of a pass of one row, as if of `width` equal ones."""
+  repeat = lambda rows: jnp.repeat(rows, width, axis=1)
+  return Output(repeat(output.logits), jax.tree.map(repeat, output.features), output.cache)
 
 
 def _window_counts(tokens: Array, draft: Draft, vocab: int) -> Array:

@@ -27,7 +27,8 @@ def generate(
     max_new_tokens: int, eos=(), rows: Array | None = None) -> Generation:
   """Decodes until every row is done, in one jitted loop without host round trips.
 
-  Arguments are those of `Decoder.init`, and `key`, the key of the whole generation.
+  Arguments are those of `Decoder.init`, and `key`, the key of the whole generation. In strict mode the
+  rows are decoded one after the other, since the width of a batch would change the bits.
 
   Raises:
     ValueError: for prompts that cannot be decoded (see `Decoder.init`).
@@ -35,7 +36,12 @@ def generate(
       token is ever drawn from them.
   """
   prepared = prepare(
-      decoder.target, decoder.drafter.nodes, prompts, lengths, max_new_tokens, eos, rows)
+      decoder.target, decoder.room, prompts, lengths, max_new_tokens, eos, rows)
+  if decoder.window and len(lengths) > 1:
+    one = lambda row: generate(
+        decoder, key, params, prompts[row], lengths[row], max_new_tokens, eos, prepared[3][row])
+    alone = [one(slice(row, row + 1)) for row in range(len(lengths))]
+    return jax.tree.map(lambda *rows: jnp.concatenate(rows), *alone)
   params = params if isinstance(params, Params) else Params(params)
   tokens, ends, failed, stats = _run(decoder, key, params, *prepared)
   check_finite(failed, ends)

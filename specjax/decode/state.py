@@ -27,20 +27,20 @@ class State(NamedTuple):
   drafter: PyTree
 
 
-def capacity(tokens: int, nodes: int) -> int:
-  """The bucket, in tokens, that holds a text of `tokens` and a drafted tree of `nodes` after it.
+def capacity(tokens: int, room: int) -> int:
+  """The bucket, in tokens, that holds a text of `tokens` and `room` more slots after it.
 
   Powers of two, so that prompts of many lengths share a compilation.
   """
   size = _SMALLEST
-  while size < tokens + nodes:
+  while size < tokens + room:
     size *= 2
   assert size % prefill.CHUNK == 0
   return size
 
 
 def prepare(
-    target: Target, nodes: int, prompts: Array, lengths: Array, max_new_tokens: int, eos,
+    target: Target, room: int, prompts: Array, lengths: Array, max_new_tokens: int, eos,
     rows: Array | None) -> tuple[Array, Array, Array, Array, Array]:
   """Checks and pads what `Decoder.init` is given: tokens int32[B, S], lengths, limits, rows int32[B], eos int32[E]."""
   _check_prompts(prompts, lengths, target.vocab_size, target.max_length)
@@ -51,7 +51,7 @@ def prepare(
   if target.max_length is not None:
     limits = np.minimum(limits, target.max_length)
   batch = prompts.shape[0]
-  size = capacity(limits.max(), nodes)
+  size = capacity(limits.max(), room)
   tokens = np.full((batch, size), PAD, np.int32)
   for row, length in enumerate(lengths):
     tokens[row, :length] = prompts[row, :length]

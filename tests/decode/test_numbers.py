@@ -13,8 +13,8 @@ TARGET = transformer.target(toys.TINY)
 PROMPTS, LENGTHS = np.array([[1, 5, 3, 7], [2, 9, 4, 4]]), np.array([4, 3])
 PENALTIES = {
     "repetition": logits.repetition_penalty(5.0),
-    "presence": logits.presence_penalty(2.0),
-    "frequency": logits.frequency_penalty(0.7),
+    "presence": logits.presence_penalty(30.0),
+    "frequency": logits.frequency_penalty(5.0),
 }
 
 
