@@ -17,6 +17,8 @@ Everything here uses `fold_in`; a key that comes out is consumed by `split` or b
 (`split(k, n)[i] == fold_in(k, i)`, so both on one key would give the same bits twice.)
 """
 
+import numbers
+
 import jax
 import jax.numpy as jnp
 
@@ -39,7 +41,12 @@ def from_seed(seed: int) -> Array:
   """The key of a run, in which all bits of a seed in [0, 2^63) count.
 
   While 64-bit types are off, `jax.random.key` drops the upper half of a seed in silence.
+
+  Raises:
+    ValueError: `seed` is not an integer in that range.
   """
+  if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or not 0 <= seed < 2**63:
+    raise ValueError(f"A seed is an integer from 0 to 2^63 - 1, got {seed!r}.")
   with jax.enable_x64(True):
     return jax.random.key(seed)
 

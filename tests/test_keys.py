@@ -1,0 +1,57 @@
+"""Keys: one derivation, streams that never meet, rows that do not know their batch."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from specjax import keys
+
+KEY = jax.random.key(11)
+
+
+def bits(array):
+  return {tuple(data) for data in np.asarray(jax.random.key_data(array)).reshape(-1, 2)}
+
+
+def test_every_use_has_its_own_key():
+  """All rows, rounds, depths and positions of a small grid: no two keys are equal."""
+  rows = jnp.arange(5)
+  drafts = [bits(keys.draft(KEY, rows, jnp.int32(r), 4)) for r in range(6)]
+  coins = [bits(keys.verify(KEY, rows, jnp.int32(r))) for r in range(6)]
+  field = bits(keys.positions(KEY, rows, jnp.zeros(5, jnp.int32), 30))
+  together = drafts + coins + [field]
+  assert len(set.union(*together)) == sum(map(len, together)) == 6 * 20 + 6 * 5 + 150
+
+
+def test_a_row_depends_on_its_id_alone():
+  rows = jnp.asarray([7, 3, 9])
+  alone = jnp.asarray([3])
+  for derive in (lambda r: keys.draft(KEY, r, jnp.int32(2), 3), lambda r: keys.verify(KEY, r, 2)):
+    assert bits(derive(rows)[1]) == bits(derive(alone)[0])
+
+
+def test_positions_are_absolute():
+  """A window that starts two positions later reads the same field, shifted."""
+  rows = jnp.asarray([0, 4])
+  early = keys.positions(KEY, rows, jnp.asarray([10, 20]), 5)
+  late = keys.positions(KEY, rows, jnp.asarray([12, 22]), 3)
+  np.testing.assert_array_equal(
+      jax.random.key_data(early[:, 2:]), jax.random.key_data(late))
+
+
+def test_round_keys_are_fresh_and_position_keys_are_not():
+  rows, start = jnp.arange(2), jnp.asarray([3, 3])
+  assert bits(keys.verify(KEY, rows, 0)).isdisjoint(bits(keys.verify(KEY, rows, 1)))
+  assert bits(keys.positions(KEY, rows, start, 4)) == bits(keys.positions(KEY, rows, start, 4))
+
+
+@pytest.mark.parametrize("seed", ["1", -1, 2**63, 1.5, True, None])
+def test_bad_seeds_are_refused(seed):
+  with pytest.raises(ValueError, match="seed"):
+    keys.from_seed(seed)
+
+
+def test_seeds_make_typed_keys():
+  assert jnp.issubdtype(keys.from_seed(2**63 - 1).dtype, jax.dtypes.prng_key)
+  assert len({tuple(jax.random.key_data(keys.from_seed(s)).tolist()) for s in range(100)}) == 100
