@@ -3,7 +3,8 @@
 from specjax.decode.decoder import Decoder, Round, autoregressive, speculative
 from specjax.decode.loop import Generation, check_finite, generate, run, stream
 from specjax.decode.state import State
+from specjax.decode.until import generate_until
 
 __all__ = [
-    "Decoder", "Generation", "Round", "State", "autoregressive", "check_finite", "generate", "run",
-    "speculative", "stream"]
+    "Decoder", "Generation", "Round", "State", "autoregressive", "check_finite", "generate",
+    "generate_until", "run", "speculative", "stream"]

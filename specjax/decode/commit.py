@@ -20,13 +20,19 @@ def cut(verdict: Verdict, state: State, depths: Array) -> Verdict:
   ends = (verdict.tokens[:, :, None] == state.eos[None, None, :]).any(-1) & (place < verdict.count[:, None])
   until_eos = jnp.where(ends.any(-1), jnp.argmax(ends, -1) + 1, verdict.count)
   count = jnp.minimum(jnp.minimum(until_eos, room), verdict.count).astype(jnp.int32)
-  count = jnp.where(state.done, 0, count)[:, None]
+  return truncate(verdict, depths, jnp.where(state.done, 0, count))
+
+
+def truncate(verdict: Verdict, depths: Array, count: Array) -> Verdict:
+  """The verdict of which only the first `count` int32[B] tokens stand in the text."""
+  place = jnp.arange(verdict.tokens.shape[1])[None, :]
+  kept = count[:, None]
   return Verdict(
-      tokens=jnp.where(place < count, verdict.tokens, PAD),
-      count=count[:, 0],
-      path=jnp.where(place[:, :-1] < count, verdict.path, PAD),
-      tested=verdict.tested & (depths < count),
-      accepted=verdict.accepted & (depths < count))
+      tokens=jnp.where(place < kept, verdict.tokens, PAD),
+      count=count,
+      path=jnp.where(place[:, :-1] < kept, verdict.path, PAD),
+      tested=verdict.tested & (depths < kept),
+      accepted=verdict.accepted & (depths < kept))
 
 
 def commit(state: State, verdict: Verdict) -> State:

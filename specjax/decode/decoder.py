@@ -58,8 +58,12 @@ class Decoder:
         id alone.
 
     Raises:
-      ValueError: an empty prompt, one that does not fit the context, a token outside the vocabulary.
+      ValueError: an empty prompt, one that does not fit the context, a token outside the vocabulary;
+        several rows in strict mode, where the width of a batch would change the bits.
     """
+    if self.window and len(lengths) > 1:
+      raise ValueError(
+          f"Strict mode decodes one row at a time, got {len(lengths)}; `generate` does so by itself.")
     prepared = prepare(
         self.target, self.room, prompts, lengths, max_new_tokens, eos, rows)
     return _start(self, _as_params(params), *prepared)
