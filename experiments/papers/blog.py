@@ -28,7 +28,7 @@ def _roofline():
 def _gumbel():
   for p, q in _PAIRS:
     yield Claim(f"arithmetic, candidate pair {p}, {q}", "acceptance under shared Gumbel noise", 0.679,
-                lambda laws=(p, q): toys.coupled(laws), 0.0005, origin=ARITHMETIC,
+                lambda laws=(p, q): toys.gumbel(laws), 0.0005, origin=ARITHMETIC,
                 note="the pair of the post is not known")
     yield Claim(f"arithmetic, candidate pair {p}, {q}", "overlap 1 - TV of the same pair", 0.70,
                 lambda laws=(p, q): toys.overlap(laws), origin=ARITHMETIC)

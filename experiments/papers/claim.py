@@ -48,6 +48,16 @@ class Claim(NamedTuple):
   command: str = ""
 
 
+def derived(place: str, quantity: str, value, ours: Callable, tolerance=ROUNDING, **more) -> Claim:
+  """A claim whose value follows from the paper's formula or algorithm."""
+  return Claim(place, quantity, value, ours, tolerance, origin=DERIVED, **more)
+
+
+def needs_weights(place: str, quantity: str, value, command: str, origin=PRINTED) -> Claim:
+  """A number of large models; nothing is computed and nothing counts as reproduced."""
+  return Claim(place, quantity, value, None, kind=WEIGHTS, origin=origin, command=command)
+
+
 class Contradiction(NamedTuple):
   """Where a paper disagrees with itself, with its theorem or with another paper."""
 

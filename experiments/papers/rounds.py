@@ -1,0 +1,140 @@
+"""Exact values of whole rounds: chains, trees and paths of drafts, on the laws of `toys`."""
+
+import functools
+from typing import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from experiments.papers import toys
+from specjax import exact
+from specjax.exact import bounds, drafts, systems
+from specjax.exact.certify import default_systems, outcome
+from specjax.exact.rounds import one_round
+from specjax.types import Draft
+
+_RANDOM = 20  # random systems of a certificate, beside the degenerate ones
+_LONGEST = {2: 6, 3: 3}  # chains by vocabulary; shorter ones are cut from them: one program for all
+
+
+def chain(gamma: int, vocab: int) -> drafts.Scheme:
+  """A chain of gamma tokens, as the beginning of a longer one whose rest is never drafted."""
+  return drafts.chain(_LONGEST.get(vocab, gamma))._replace(invalid=(gamma,))
+
+
+@functools.lru_cache(maxsize=None)
+@toys.in_float64
+def judged(make: Callable, scheme: drafts.Scheme, laws: tuple) -> tuple[float, float]:
+  """(TV of the text from the target's law, E[accepted tokens]) of a rule on all drafts."""
+  return _judge(make(), *toys.enumerate_drafts(scheme, laws))
+
+
+def _judge(rule, log_p, every):
+  one_system = jax.tree.map(lambda leaf: leaf[None], every)
+  return tuple(value.item() for value in outcome(rule, one_system, log_p[None]))
+
+
+def tau(make: Callable, scheme: drafts.Scheme, laws: tuple) -> float:
+  """E[accepted tokens]; block efficiency is this plus one."""
+  return judged(make, scheme, laws)[1]
+
+
+def chain_taus(make: Callable, laws: tuple, gammas) -> list[float]:
+  """E[accepted tokens] of a chain for each gamma."""
+  return [tau(make, chain(gamma, len(laws[0])), laws) for gamma in gammas]
+
+
+def chain_tau(make: Callable, laws: tuple, gamma: int) -> float:
+  """E[accepted tokens] of a chain."""
+  return chain_taus(make, laws, (gamma,))[0]
+
+
+def chain_tv(make: Callable, laws: tuple, gamma: int) -> float:
+  """Total variation between the text's law and the target's, for a chain."""
+  return judged(make, chain(gamma, len(laws[0])), laws)[0]
+
+
+def two_paths(make: Callable, laws: tuple, kind: str = toys.IID) -> float:
+  """E[tau] of two independent paths of two tokens, each its own chain below the root."""
+  return tau(make, drafts.paths(2, 2, kind), laws)
+
+
+@functools.lru_cache(maxsize=None)
+@toys.in_float64
+def joined_paths(make: Callable, laws: tuple) -> tuple[float, float]:
+  """(TV, E[tau]) of two independent paths of two, of which equal first tokens share what follows.
+
+  Both copies of an equal first token stay, each with both continuations, so that rules which try
+  every draft try it twice.
+  """
+  log_p, every = toys.enumerate_drafts(drafts.paths(2, 2), laws)
+  nodes = np.array([0, 2, 1, 3, 1, 3])  # a 2x2 tree, by the nodes of the two chains
+  old = every.draft
+  equal = old.tokens[:, 0] == old.tokens[:, 2]
+  always = jnp.ones_like(equal)
+  draft = Draft(
+      tokens=old.tokens[:, nodes], log_q=old.log_q[:, nodes],
+      parents=jnp.broadcast_to(jnp.array([-1, -1, 0, 0, 1, 1], jnp.int32), (equal.shape[0], 6)),
+      valid=jnp.stack([always, always, always, equal, equal, always], axis=1))
+  texts = jnp.concatenate([every.prefixes[:, :1], every.prefixes[:, 1 + nodes]], axis=1)
+  return _judge(make(), log_p, drafts.Drafts(draft, every.weight, texts))
+
+
+@toys.in_float64
+def committed(make: Callable, scheme: drafts.Scheme, laws: tuple) -> np.ndarray:
+  """float[M, V]: P(the round accepts exactly the text c, the extra token is v)."""
+  log_p, every = toys.enumerate_drafts(scheme, laws)
+  return np.asarray(toys.jit(one_round)(make(), every, log_p))
+
+
+@toys.in_float64
+def joint_ideal(laws: tuple, gamma: int) -> float:
+  """E[tau] of a chain whose blocks are coupled ideally."""
+  tables = systems.context_free("", *laws, gamma)
+  log_p, log_q = jnp.asarray(tables.log_p[0]), jnp.asarray(tables.log_q[0])
+  return _joint_ideal(drafts.chain(gamma), log_p, log_q).item()
+
+
+@functools.partial(toys.jit, static_argnums=0)
+def _joint_ideal(scheme, log_p, log_q):
+  return bounds.joint_ideal(drafts.enumerate_drafts(scheme, log_q), log_p, scheme.depth)
+
+
+@functools.lru_cache(maxsize=None)
+def certificate(make: Callable, scheme: drafts.Scheme):
+  """The certificate over random and degenerate systems with three tokens."""
+  return exact.certify(make(), schemes=(scheme,), number=_RANDOM)
+
+
+@functools.lru_cache(maxsize=None)
+@toys.in_float64
+def largest_gap(first: Callable, second: Callable, gamma: int) -> float:
+  """The largest difference between two rules in P(the round accepts the text c, then v)."""
+  tables = default_systems(3, gamma, _RANDOM, seed=0)
+  log_p, log_q = jnp.asarray(tables.log_p), jnp.asarray(tables.log_q)
+  return _largest_gap(first(), second(), drafts.chain(gamma), log_p, log_q).item()
+
+
+@functools.partial(toys.jit, static_argnums=2)
+def _largest_gap(first, second, scheme, log_p, log_q):
+  def gap(tables):
+    p, q = tables
+    every = drafts.enumerate_drafts(scheme, q)
+    return jnp.abs(one_round(first, every, p) - one_round(second, every, p)).max()
+
+  return jax.lax.map(gap, (log_p, log_q)).max()
+
+
+@toys.in_float64
+def least_gain(first: Callable, second: Callable, gamma: int) -> float:
+  """The smallest E[tau] of one rule less that of another, over random and degenerate systems."""
+  tables = default_systems(3, gamma, _RANDOM, seed=0)
+  every = _enumerate_all(drafts.chain(gamma), jnp.asarray(tables.log_q))
+  gains = [outcome(make(), every, jnp.asarray(tables.log_p))[1] for make in (first, second)]
+  return (gains[0] - gains[1]).min().item()
+
+
+@functools.partial(toys.jit, static_argnums=0)
+def _enumerate_all(scheme, log_q):
+  return jax.vmap(functools.partial(drafts.enumerate_drafts, scheme))(log_q)
