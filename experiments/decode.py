@@ -43,7 +43,8 @@ def main(_):
         repeats=_REPEATS if alone else 1, progress=bar.update)
 
   exact = config.temperature == 0 or setup.speculative.rule.coupled
-  result = summary.summarise(answers, _costs(setup, answers), config.gamma, exact)
+  abstains = setup.speculative.drafter.abstains and config.batch_size == 1
+  result = summary.summarise(answers, _costs(setup, answers), config.gamma, exact, abstains)
   if exact:
     result["divergences"] = [d for a in answers if (d := divergence.first(setup, a))]
   result["manifest"] = record.manifest(app.SEED.value, config, setup.models)

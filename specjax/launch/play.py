@@ -1,5 +1,6 @@
 """Plays conversations with speculative and plain decoding in turn, and takes the time of both."""
 
+import itertools
 import time
 from typing import Callable, NamedTuple
 
@@ -40,7 +41,7 @@ def play(
     setup: Setup, conversations: list[Conversation], key: jax.Array, *, max_new_tokens: int,
     batch_size: int, template: bool, repeats: int = 1,
     progress: Callable[[int], None] = lambda turns: None) -> list[Answer]:
-  """Answers every turn of every conversation; later turns see the earlier answers.
+  """Answers every turn of every conversation, in their order; later turns see earlier answers.
 
   Speculative and plain decoding alternate, batch by batch, and each goes first every other time.
   The conversation goes on with the speculative answer.
@@ -61,24 +62,23 @@ def play(
     FloatingPointError: NaN logits.
   """
   row_ids = np.cumsum([0] + [len(c.turns) for c in conversations])
-  answers = []
+  answers = [[] for _ in conversations]
+  batches = itertools.count()
   for first in range(0, len(conversations), batch_size):
     group = range(first, min(first + batch_size, len(conversations)))
-    answered = {index: [] for index in group}
     for turn in range(max(len(conversations[index].turns) for index in group)):
       playing = [index for index in group if turn < len(conversations[index].turns)]
       prompts = [
-          encode(setup, conversations[index], [a.text for a in answered[index]], template)
+          encode(setup, conversations[index], [a.text for a in answers[index]], template)
           for index in playing]
       rows = [row_ids[index] + turn for index in playing]
       fast, slow = _both_ways(
-          setup, key, prompts, rows, max_new_tokens, repeats, swap=len(answers) % 2 == 1)
+          setup, key, prompts, rows, max_new_tokens, repeats, swap=next(batches) % 2 == 1)
       for place, index in enumerate(playing):
-        answer = _answer(setup, conversations[index], turn, prompts[place], place, fast, slow)
-        answered[index].append(answer)
-        answers.append(answer)
+        answers[index].append(
+            _answer(setup, conversations[index], turn, prompts[place], place, fast, slow))
       progress(len(playing))
-  return answers
+  return list(itertools.chain.from_iterable(answers))
 
 
 def encode(

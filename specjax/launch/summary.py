@@ -12,7 +12,9 @@ _RESAMPLES = 2000
 _FEWEST = 5  # prompts; a bootstrap over fewer is a fiction
 
 
-def summarise(answers: list[Answer], costs: Costs | None, gamma: int, exact: bool) -> dict:
+def summarise(
+    answers: list[Answer], costs: Costs | None, gamma: int, exact: bool,
+    abstains: bool = False) -> dict:
   """The result of an experiment as a plain dict; NaN where there is nothing to divide by.
 
   Args:
@@ -20,6 +22,8 @@ def summarise(answers: list[Answer], costs: Costs | None, gamma: int, exact: boo
     costs: measured pass and draft costs; None for plain decoding.
     gamma: tokens drafted a round.
     exact: both ways of decoding must give one text (temperature 0, or a coupled rule).
+    abstains: a round whose draft is empty was a single-row pass, as with prompt lookup alone in its
+      batch.
   """
   total = lambda name: np.sum([getattr(a.counts, name) for a in answers], axis=0)
   tested, accepted, rounds = total("tested"), total("accepted"), int(total("rounds"))
@@ -27,6 +31,7 @@ def summarise(answers: list[Answer], costs: Costs | None, gamma: int, exact: boo
   seconds = np.array([(a.seconds, a.baseline_seconds) for a in answers])
   tokens = np.array([(len(a.tokens), len(a.baseline_tokens)) for a in answers])
   tau = _ratio(emitted, rounds)
+  drafting = _ratio(tested[0], rounds) if abstains else 1.0
   return dict(
       tokens=[a.tokens for a in answers],
       text=[a.text for a in answers],
@@ -41,8 +46,9 @@ def summarise(answers: list[Answer], costs: Costs | None, gamma: int, exact: boo
       baseline_tokens_per_second=_ratio(*(x[:, 1].sum() for x in (tokens, seconds))),
       speedup=_speedup(tokens, seconds),
       speedup_interval=_interval(tokens, seconds),
-      predicted_speedup=math.nan if costs is None else float(
-          theory.predicted_speedup(tau, gamma, costs.draft_step, costs.window)),
+      predicted_speedup=math.nan if costs is None else float(theory.predicted_speedup(
+          tau, gamma, costs.draft_step, drafting * costs.window + 1 - drafting)),
+      drafting_rounds=drafting,
       costs=costs,
       identical_to_baseline=(
           all(a.tokens == a.baseline_tokens for a in answers) if exact else None))
@@ -59,7 +65,9 @@ def table(result: dict, gamma: int) -> str:
           None: "not comparable: independent samples"}[result["identical_to_baseline"]]
   costs = result["costs"]
   predicted = "" if costs is None else (
-      f"; V({gamma + 1}) = {costs.window:.2f}, c = {costs.draft_step:.3f} measured here")
+      f"; V = {costs.window:.2f}, c = {costs.draft_step:.3f} measured here")
+  if result["drafting_rounds"] < 1:
+    predicted += f"; {result['drafting_rounds']:.0%} of the rounds had a draft, V = 1 in the others"
   rows = [
       ("tau", number(result["tau"], ".2f"),
        "tokens emitted / target passes, the extra token counted"

@@ -6,10 +6,14 @@
 import importlib
 import json
 import os
+import pathlib
+import pkgutil
+import runpy
 import subprocess
 import sys
 import tempfile
-import pathlib
+
+from specjax import launch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -23,15 +27,14 @@ def run(module: str, command_lines: list[list[str]], cwd=ROOT) -> list[tuple[int
   return [tuple(result) for result in json.loads(done.stdout)]
 
 
-def _child(main, arguments, out, err):
-  from specjax.launch import app
+def _child(module, arguments, out, err):
   os.dup2(out.fileno(), 1)
   os.dup2(err.fileno(), 2)
   sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
   sys.argv[1:] = arguments
   code = 1
   try:
-    app.run(main)
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
   except SystemExit as error:
     code = error.code or 0
   except BaseException:
@@ -41,13 +44,13 @@ def _child(main, arguments, out, err):
 
 
 def _serve():
-  module = importlib.import_module(sys.argv[1])
-  sys.argv[0] = module.__file__
+  for part in pkgutil.iter_modules(launch.__path__, "specjax.launch."):
+    importlib.import_module(part.name)
   results = []
   for arguments in json.load(sys.stdin):
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
       if not (child := os.fork()):
-        _child(module.main, arguments, out, err)
+        _child(sys.argv[1], arguments, out, err)
       _, status = os.waitpid(child, 0)
       texts = [stream.seek(0) or stream.read() for stream in (out, err)]
       results.append([os.waitstatus_to_exitcode(status), *texts])

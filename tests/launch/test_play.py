@@ -35,6 +35,12 @@ def test_every_turn_is_answered_with_what_was_said_before():
   assert tokenizer.decode(found["y", 0].prompt) == "agfedcba"
 
 
+def test_answers_come_in_the_order_of_the_prompts():
+  order = [(c.name, turn) for c in TALKS for turn in range(len(c.turns))]
+  assert [(a.name, a.turn) for a in answers(1)] == order
+  assert [(a.name, a.turn) for a in answers(3)] == order
+
+
 def test_without_the_template_the_texts_follow_one_another():
   found = by_turn(answers(template=False))
   assert toys.Tokenizer().decode(found["x", 1].prompt) == f"abab{found['x', 0].text}cd"

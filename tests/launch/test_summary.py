@@ -39,6 +39,14 @@ def test_ratios_are_ratios_of_sums():
   assert result["tokens"] == [list(range(8)), [0, 1]] and result["text"] == ["text", "text"]
 
 
+def test_rounds_without_a_draft_cost_a_single_row():
+  result = summary.summarise(TWO, COSTS, gamma=2, exact=True, abstains=True)
+  assert result["drafting_rounds"] == 5 / 6  # the first position was tested in 5 of 6 rounds
+  mean = 5 / 6 * 1.5 + 1 / 6
+  assert result["predicted_speedup"] == pytest.approx((10 / 6) / (mean + 2 * 0.25))
+  assert "83% of the rounds had a draft" in summary.table(result, 2)
+
+
 def test_texts_of_unequal_length_compare_by_token():
   longer = answer(1, [0, 0], [0, 0], range(4), seconds=1.0, baseline_seconds=1.0, same=False)
   result = summary.summarise([longer], COSTS, gamma=2, exact=True)
@@ -70,6 +78,6 @@ def test_the_table_prints_definitions_beside_numbers():
   text = summary.table(summary.summarise(TWO, COSTS, 2, exact=True), 2)
   for part in ("1.67", "tokens emitted / target passes", "0.50", "accepted / tested", "0.60 0.33",
                "2.50", "plain seconds per token / speculative", "0.83", "tau / (V(3) + 2 c)",
-               "V(3) = 1.50, c = 0.250", "identical to plain decoding"):
+               "V = 1.50, c = 0.250", "identical to plain decoding"):
     assert part in text, part
   assert max(len(line) for line in text.splitlines()) < 120

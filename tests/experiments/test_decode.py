@@ -1,0 +1,102 @@
+"""`python -m experiments.decode` with a tiny model: what it prints, and what it says of bad input."""
+
+import json
+import pathlib
+
+import pytest
+
+from tests.launch import forked
+
+TINY = pathlib.Path(__file__).parents[1] / "loading" / "goldens" / "llama"
+TARGET = f"--config.target={TINY}"
+SHORT = "--config.max_new_tokens=8"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+  folder = tmp_path_factory.mktemp("prompts")
+  write = lambda name, *lines: (folder / name).write_text("\n".join(lines) + "\n") and None
+  write("good.jsonl", '{"turns": ["ab", "cd"]}', '{"prompt": "the the the"}')
+  write("bad.jsonl", '{"prompt": "ab"}', '{"prompt": ')
+  write("long.jsonl", '{"prompt": "ab"}', json.dumps({"prompt": "ab " * 200}))
+  write("syntax.py", "def get_config(:")
+  return folder
+
+
+def decode(*command_lines):
+  return forked.run("experiments.decode", [list(line) for line in command_lines])
+
+
+def result(outcome) -> dict:
+  code, out, err = outcome
+  assert code == 0, err
+  return json.loads(out.splitlines()[-1])
+
+
+CONTRACT = {
+    "tokens", "text", "tau", "alpha", "acceptance_by_position", "rounds", "tokens_per_second",
+    "baseline_tokens_per_second", "speedup", "predicted_speedup", "identical_to_baseline",
+    "manifest"}
+
+
+def test_what_a_run_prints(files):
+  prompt = "--prompt=the cat the cat the"
+  many = f"--prompts={files / 'good.jsonl'}"
+  plain, seeded, coupled, again, batch = decode(
+      [TARGET, SHORT, prompt, "--json", f"--out={files / 'out'}"],
+      [TARGET, SHORT, prompt, "--json", "--config.temperature=1", "--seed=9007199254740993"],
+      [TARGET, SHORT, many, "--json", "--config.temperature=1", "--config.rule=gumbel"],
+      [TARGET, SHORT, many, "--json", "--config.temperature=1", "--config.rule=gumbel",
+       "--config.gamma=2", "--config.drafter=layer_skip:1", "--config.batch_size=2"],
+      [TARGET, SHORT, many, "--json", "--config.gamma=0", "--noapply_chat_template"])
+  first = result(plain)
+  assert CONTRACT <= set(first) and first["identical_to_baseline"] is True
+  assert len(first["tokens"]) == len(first["text"]) == 1 and len(first["tokens"][0]) <= 8
+  assert len(first["acceptance_by_position"]) == 4
+  assert plain[1].startswith(first["text"][0]) and "tokens emitted / target passes" in plain[1]
+  assert json.loads((files / "out" / "decode.json").read_text()) == first
+  assert result(seeded)["identical_to_baseline"] is None
+  assert result(seeded)["manifest"]["seed"] == 9007199254740993
+  # Coupled text depends on the seed and the target alone: not on gamma, drafter or batch.
+  assert result(coupled)["tokens"] == result(again)["tokens"]
+  assert result(coupled)["identical_to_baseline"] is result(again)["identical_to_baseline"] is True
+  assert len(result(coupled)["tokens"]) == 3
+  assert result(batch)["tau"] == 1 and result(batch)["alpha"] is None
+
+
+def test_bad_input_is_answered_in_one_paragraph(files):
+  cases = [
+      (["--prompt=a", "--config.gama=3"], "did you mean 'gamma'"),
+      (["--prompt=a", "--config.gamma=-1"], "config.gamma must be 0"),
+      (["--prompt=a", "--config.gamma=x"], "--config.gamma=x"),
+      (["--prompt=a", "--config.a.b=1"], "unknown key 'a'"),
+      (["--prompt=a", "--config.tree=x"], "config.tree"),
+      (["--prompt=a", "--config.rule=tokn"], "did you mean 'token'"),
+      (["--prompt=a", "--config.drafter=/none", TARGET], "'/none' is neither the path"),
+      (["--prompt=a", "--config.target=/none.gguf"], "/none.gguf: no such file"),
+      (["--prompt=a", "--config=/none.py"], "no configuration file '/none.py'"),
+      (["--prompt=a", f"--config={files / 'syntax.py'}"], "SyntaxError"),
+      (["--prompt=a", "--sed=1"], "Did you mean: seed"),
+      (["--prompt=a", "--seed=-1"], "a seed is an integer from 0 to 2^63 - 1"),
+      (["--prompt=a", "--seed=one"], "a seed is an integer"),
+      (["--prompt=a", "--seed=9223372036854775808"], "a seed is an integer"),
+      (["--prompt=a", "stray"], "unexpected argument 'stray'"),
+      (["--prompt=a", f"--out={files / 'bad.jsonl'}"], "bad.jsonl"),
+      (["--prompt=", TARGET], "the prompt is empty"),
+      ([], "give either --prompt"),
+      (["--prompt=a", "--prompts=mini"], "give either --prompt"),
+      (["--prompts=none.jsonl"], "none.jsonl"),
+      ([f"--prompts={files / 'bad.jsonl'}"], "bad.jsonl, line 2: not JSON"),
+      ([f"--prompts={files / 'long.jsonl'}", TARGET], "long.jsonl, line 2: turn 1 makes"),
+  ]
+  outcomes = decode(*[arguments for arguments, _ in cases])
+  for (arguments, complaint), (code, out, err) in zip(cases, outcomes):
+    assert complaint in err, (arguments, err)
+    assert code == 2 and "Traceback" not in err and out == "", (arguments, code, err)
+    assert len(err.strip().splitlines()) == 1 and err.startswith("decode: error: "), err
+
+
+def test_help_shows_the_flags():
+  (code, out, err), = decode(["--help"])
+  for flag in ("--config", "--prompt", "--prompts", "--seed", "--out", "json", "apply_chat_template"):
+    assert flag in out + err
