@@ -17,7 +17,7 @@ class RopeScaling:
 
   kind: str
   factor: float
-  original_length: int = 0
+  original_length: int = 0  # the trained context in tokens; 0: the model's max_length
   low_freq_factor: float = 1.0
   high_freq_factor: float = 4.0
   beta_fast: float = 32.0

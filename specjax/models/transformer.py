@@ -92,11 +92,10 @@ class Transformer(nn.Module):
     x = embedding[tokens.reshape(-1)].T
     states, layer_caches = [x], list(cache)
     for i in range(self.layers):
-      x, layer_caches[i] = Block(c, name=f"layer_{i}")(
-          x, cache[i], lengths, rotation, sees)
+      x, layer_caches[i] = Block(c, name=f"layer_{i}")(x, cache[i], lengths, rotation, sees)
       states.append(x)
     scale = self.param("final_norm", nn.initializers.ones, (c.hidden_size,), c.dtype)
-    x = states[-1] = rms_norm(x, scale, c.norm_eps)
+    x = states[-1] = rms_norm(x, scale, c.norm_eps)  # Hugging Face too lists the normed one
     head = embedding if c.tied_head else self.param("head", _matrix, table, c.dtype)
     logits = _rows(product(head, x)).reshape(batch, width, -1)
     features = [states[i].T.reshape(batch, width, -1) for i in self.capture]
@@ -127,7 +126,7 @@ def target(config: ModelConfig, capture: tuple[int, ...] = ()) -> Target:
   wrong = [i for i in capture if not 0 <= i <= config.num_layers]
   if wrong:
     raise ValueError(f"capture ids must lie in 0..{config.num_layers}, got {wrong}.")
-  return _target(Transformer(config, config.num_layers, tuple(capture)))
+  return _target(config, config.num_layers, tuple(capture))
 
 
 def early_exit(config: ModelConfig, layers: int) -> Target:
@@ -141,15 +140,16 @@ def early_exit(config: ModelConfig, layers: int) -> Target:
   """
   if not 1 <= layers <= config.num_layers:
     raise ValueError(f"early_exit needs layers in 1..{config.num_layers}, got {layers}.")
-  return _target(Transformer(config, layers))
+  return _target(config, layers, ())
 
 
 @functools.lru_cache(maxsize=None)
-def _target(model: Transformer) -> Target:
+def _target(config: ModelConfig, layers: int, capture: tuple[int, ...]) -> Target:
+  model = Transformer(config, layers, capture)
   pure = lambda f: jax.tree_util.Partial(functools.partial(f, model))
   return Target(
       init=pure(_init), forward=pure(_forward), commit=pure(_commit),
-      vocab_size=model.config.vocab_size, max_length=model.config.max_length)
+      vocab_size=config.vocab_size, max_length=config.max_length)
 
 
 def _init(model, params, batch, capacity):
