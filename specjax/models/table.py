@@ -50,7 +50,7 @@ def _forward(
   if depths is None:
     depths = jnp.broadcast_to(jnp.arange(width), tokens.shape)
     mask = jnp.broadcast_to(jnp.tril(jnp.ones((width, width), bool)), (*tokens.shape, width))
-  read = lambda *row: logits[_contexts(*row, logits.ndim - 1)]
+  read = lambda *row: _read(logits, _contexts(*row, logits.ndim - 1), width)
   scores = jax.vmap(read)(cache, tokens, lengths, depths, mask)
   write = lambda row, new, start: lax.dynamic_update_slice(row, new, (start,))
   return Output(scores, None, jax.vmap(write)(cache, tokens, lengths))
@@ -88,18 +88,17 @@ def _propose(
   places = context.lengths[:, None] - order + jnp.arange(order)[None, :]
   recent = jnp.where(
       places >= 0, jnp.take_along_axis(context.tokens, jnp.maximum(places, 0), axis=1), 0)
-  read = lambda recent: logits[tuple(jnp.moveaxis(recent, 1, 0))]
+  read = lambda recent: _read(logits, tuple(jnp.moveaxis(recent, 1, 0)), recent.shape[0])
 
   def step(recent, tokens, depth):
     del depth
     recent = jnp.concatenate([recent, tokens[:, None]], axis=1)[:, 1:]
     return read(recent), recent
 
-  draft, _ = drawing.draw_chain(
-      _rows(read(recent), keys.shape[0]), step, recent, keys, context.law)
+  draft, _ = drawing.draw_chain(read(recent), step, recent, keys, context.law)
   return Proposal(draft, state, context.cache)
 
 
-def _rows(logits: Array, batch: int) -> Array:
-  """float[B, V], also for a table of order 0, whose law does not depend on the row."""
-  return jnp.broadcast_to(logits, (batch, logits.shape[-1]))
+def _read(logits: Array, contexts: tuple[Array, ...], rows: int) -> Array:
+  """float[rows, V]; a table of order 0 has one row for all contexts."""
+  return jnp.broadcast_to(logits[contexts], (rows, logits.shape[-1]))
