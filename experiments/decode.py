@@ -43,7 +43,8 @@ def main(_):
         repeats=_REPEATS if alone else 1, progress=bar.update)
 
   exact = config.temperature == 0 or setup.speculative.rule.coupled
-  abstains = setup.speculative.drafter.abstains and config.batch_size == 1
+  # Where nothing is drafted for the whole batch, one row is scored: see `summarise`.
+  abstains = setup.speculative.drafter.abstains and config.batch_size == 1 and not config.strict
   result = summary.summarise(answers, _costs(setup, answers), config.gamma, exact, abstains)
   if exact:
     result["divergences"] = [d for a in answers if (d := divergence.first(setup, a))]

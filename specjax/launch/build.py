@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from specjax import decode, loading, logits
+from specjax.decode.decoder import STRICT_WINDOW
 from specjax.launch import registry
 from specjax.launch.config import DecodeConfig
 from specjax.models import transformer
@@ -26,7 +27,7 @@ def build(config: DecodeConfig) -> Setup:
     ValueError: a name, a path or a combination that does not exist.
     LoadError: a model that cannot be loaded.
   """
-  _refuse_missing(config)
+  _refuse_impossible(config)
   rule = registry.rule(config.rule)  # a wrong name should not wait for a model to load
   model = (loading.load(config.target, config.dtype) if config.target
            else loading.default_model(config.dtype))
@@ -34,17 +35,19 @@ def build(config: DecodeConfig) -> Setup:
   transform = logits.chain(
       logits.temperature(config.temperature), logits.top_k(config.top_k),
       logits.top_p(config.top_p), logits.min_p(config.min_p))
-  plain = decode.autoregressive(target, transform)
+  plain = decode.autoregressive(target, transform, config.strict)
   models = {"target": model.sha256}
   if config.gamma == 0:
     return Setup(model, Params(model.params), plain, plain, models)
   drafter, params, more = registry.drafter(config.drafter, config.gamma, model, config.dtype)
-  speculative = decode.speculative(target, drafter, rule, transform)
+  speculative = decode.speculative(target, drafter, rule, transform, config.strict)
   return Setup(model, Params(model.params, params), speculative, plain, models | more)
 
 
-def _refuse_missing(config: DecodeConfig):
+def _refuse_impossible(config: DecodeConfig):
   if config.tree:
     raise ValueError(f"config.tree: there are no token trees yet, only chains; got {config.tree!r}")
-  if config.strict:
-    raise ValueError("config.strict: there is no strict window yet; leave it off")
+  if config.strict and config.gamma >= STRICT_WINDOW:
+    raise ValueError(
+        f"config.gamma: the window of strict mode has {STRICT_WINDOW} rows, for the last token and "
+        f"a draft of at most {STRICT_WINDOW - 1}; got {config.gamma}")

@@ -15,7 +15,7 @@ _REPEATS = 9
 
 
 class Costs(NamedTuple):
-  """Times relative to one target pass over a single row of tokens."""
+  """Times relative to one target pass of plain decoding: a single row, or the strict window."""
 
   pass_seconds: float  # that pass itself
   window: float  # V(gamma + 1): the pass that scores a draft
@@ -32,8 +32,9 @@ def measure(decoder: Decoder, params: Params, state: State) -> Costs:
   """
   gamma = decoder.drafter.nodes
   place = state.lengths - 1
-  one = jnp.take_along_axis(state.tokens, place[:, None], axis=1)
-  window = jnp.repeat(one, gamma + 1, axis=1)
+  last = jnp.take_along_axis(state.tokens, place[:, None], axis=1)
+  one = jnp.repeat(last, decoder.window or 1, axis=1)
+  window = jnp.repeat(last, decoder.window or gamma + 1, axis=1)
   forward = jax.jit(_forward, donate_argnums=2)
   propose = jax.jit(_propose, donate_argnums=2)
   draft_keys = keys.draft(jax.random.key(0), state.rows, state.round, decoder.drafter.depth)

@@ -52,7 +52,8 @@ def play(
     key: of the run; each turn of each conversation is a row id of its own, so an answer does not
       depend on the batch size.
     max_new_tokens: of each answer.
-    batch_size: conversations decoded together.
+    batch_size: conversations decoded together; in strict mode they are decoded one by one, since
+      the width of a batch would change the bits.
     template: apply the model's chat template; else the bare texts, one after the other.
     repeats: times each decoding is measured; the median counts.
     progress: called with the number of turns that have just been answered.
@@ -61,6 +62,8 @@ def play(
     ValueError: a prompt that does not fit the model's context; names its file and line.
     FloatingPointError: NaN logits.
   """
+  if setup.plain.window:
+    batch_size = 1
   row_ids = np.cumsum([0] + [len(c.turns) for c in conversations])
   answers = [[] for _ in conversations]
   batches = itertools.count()

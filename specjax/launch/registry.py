@@ -74,4 +74,5 @@ def _number(text: str, what: str, kind):
   try:
     return kind(text)
   except ValueError:
-    raise ValueError(f"{what}: {text!r} is not {'an integer' if kind is int else 'a number'}") from None
+    article = "an integer" if kind is int else "a number"
+    raise ValueError(f"{what}: {text!r} is not {article}") from None

@@ -42,12 +42,13 @@ CONTRACT = {
 def test_what_a_run_prints(files):
   prompt = "--prompt=the cat the cat the"
   many = f"--prompts={files / 'good.jsonl'}"
-  plain, seeded, coupled, again, batch = decode(
+  plain, seeded, coupled, again, none = decode(
       [TARGET, SHORT, prompt, "--json", f"--out={files / 'out'}"],
       [TARGET, SHORT, prompt, "--json", "--config.temperature=1", "--seed=9007199254740993"],
       [TARGET, SHORT, many, "--json", "--config.temperature=1", "--config.rule=gumbel"],
       [TARGET, SHORT, many, "--json", "--config.temperature=1", "--config.rule=gumbel",
-       "--config.gamma=2", "--config.drafter=layer_skip:1", "--config.batch_size=2"],
+       "--config.gamma=2", "--config.drafter=layer_skip:1", "--config.batch_size=2",
+       "--config.strict"],
       [TARGET, SHORT, many, "--json", "--config.gamma=0", "--noapply_chat_template"])
   first = result(plain)
   assert CONTRACT <= set(first) and first["identical_to_baseline"] is True
@@ -61,7 +62,7 @@ def test_what_a_run_prints(files):
   assert result(coupled)["tokens"] == result(again)["tokens"]
   assert result(coupled)["identical_to_baseline"] is result(again)["identical_to_baseline"] is True
   assert len(result(coupled)["tokens"]) == 3
-  assert result(batch)["tau"] == 1 and result(batch)["alpha"] is None
+  assert result(none)["tau"] == 1 and result(none)["alpha"] is None
 
 
 def test_bad_input_is_answered_in_one_paragraph(files):
@@ -71,6 +72,7 @@ def test_bad_input_is_answered_in_one_paragraph(files):
       (["--prompt=a", "--config.gamma=x"], "--config.gamma=x"),
       (["--prompt=a", "--config.a.b=1"], "unknown key 'a'"),
       (["--prompt=a", "--config.tree=x"], "config.tree"),
+      (["--prompt=a", "--config.strict", "--config.gamma=8"], "at most 7; got 8"),
       (["--prompt=a", "--config.rule=tokn"], "did you mean 'token'"),
       (["--prompt=a", "--config.drafter=/none", TARGET], "'/none' is neither the path"),
       (["--prompt=a", "--config.target=/none.gguf"], "/none.gguf: no such file"),
