@@ -12,33 +12,20 @@ texts may part only where the two best scores of the target nearly tie.
 import sys
 
 from absl import flags
-import jax
 import tqdm
 
-from specjax import keys, loading
-from specjax.launch import app, audit, play, prompts, record
-from specjax.models import transformer
-from specjax.models.config import ModelConfig
+from specjax import keys
+from specjax.launch import app, audit, record, subjects
 
 _MODEL = flags.DEFINE_enum(
-    "model", "default", ["default", "random", "tiny"],
+    "model", "default", subjects.NAMES,
     "default: SmolLM2; random: its shape with random weights (no download); tiny: a toy")
 _DTYPE = flags.DEFINE_enum("dtype", "float32", ["float32", "bfloat16"], "of the weights")
 _FULL = flags.DEFINE_bool("full", False, "at least 100 000 tokens instead of 20 000")
 _WINDOW = flags.DEFINE_integer("window", 8, "rows of the strict window", lower_bound=2)
 
-_SHAPES = {
-    "random": dict(
-        vocab_size=49152, hidden_size=576, mlp_size=1536, num_layers=30, num_heads=9,
-        num_kv_heads=3, head_dim=64, max_length=8192, rope_theta=1e5),
-    "tiny": dict(
-        vocab_size=97, hidden_size=32, mlp_size=48, num_layers=3, num_heads=4, num_kv_heads=2,
-        head_dim=8, max_length=2048),
-}
-
-
 def main(_):
-  subject = _subject()
+  subject = subjects.make(_MODEL.value, _DTYPE.value)
   tiny = _MODEL.value == "tiny"
   widest = _WINDOW.value - 1
   gammas = sorted({1, min(3, widest), widest})
@@ -55,23 +42,6 @@ def main(_):
   app.emit("invariance", result)
   if not result["holds"]:
     sys.exit(1)
-
-
-def _subject() -> audit.Subject:
-  if _MODEL.value == "default":
-    model = loading.default_model(_DTYPE.value)
-    texts = [conversation.turns[0] for conversation in prompts.load("mini")[::2]]
-    encode = lambda text: model.tokenizer.encode(
-        model.tokenizer.apply_chat_template([dict(role="user", content=text)]))
-    return audit.Subject(
-        model.config, jax.tree.map(jax.numpy.asarray, model.params), [encode(t) for t in texts])
-  config = ModelConfig(dtype=_DTYPE.value, **_SHAPES[_MODEL.value])
-  params = transformer.init_params(config, jax.random.key(0))
-  # Fresh weights give almost uniform laws; spread them as those of a trained model are.
-  params = dict(params, embedding=params["embedding"] * 8)
-  lengths = (5, 40, 17, 9) if _MODEL.value == "tiny" else (30, 60, 120, 240, 45, 90, 180, 360)
-  texts = [[(7 * i * i + 3 * n) % config.vocab_size for i in range(n)] for n in lengths]
-  return audit.Subject(config, params, texts)
 
 
 def _result(findings: list[audit.Finding]) -> dict:
