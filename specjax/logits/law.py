@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from specjax.logits.number import widen
+from specjax.logits.select import argmax
 from specjax.logits.transform import apply
 from specjax.types import Array
 
@@ -35,10 +36,10 @@ def noise(key: Array, shape: tuple, dtype=jnp.float32) -> Array:
 def sample(key: Array, log_p: Array) -> Array:
   """One token int32[] from the law float[V]; the key is consumed.
 
-  An excluded token (-inf) is never returned. A NaN row has no token: the answer is meaningless, and
-  callers look for NaN before they use it.
+  An excluded token (-inf) is never returned. A NaN row has no law to draw from: the answer is
+  a token that means nothing, and callers look for NaN before they use it.
   """
-  return jnp.argmax(log_p + noise(key, log_p.shape, log_p.dtype)).astype(jnp.int32)
+  return argmax(log_p + noise(key, log_p.shape, log_p.dtype))
 
 
 def log_residual(log_p: Array, log_q: Array) -> Array:

@@ -18,6 +18,7 @@ from jax import lax
 from jax.tree_util import Partial
 
 from specjax.logits.number import align, number
+from specjax.logits.select import argmax
 from specjax.types import Array
 
 
@@ -79,10 +80,8 @@ def _temperature(value, logits, counts=None):
   largest = jnp.max(logits, axis=-1, keepdims=True)
   # A tiny temperature overflows; the law of shifted logits is the same, and their largest is 0.
   shift = jnp.where(jnp.isfinite(largest / divisor), 0, largest)
-  # The argmax, as a plain minimum: XLA's own runs a slow scalar loop on CPU.
   index = lax.broadcasted_iota(jnp.int32, logits.shape, logits.ndim - 1)
-  ties = jnp.where(logits == largest, index, logits.shape[-1])
-  excluded = greedy & (index != jnp.min(ties, axis=-1, keepdims=True))
+  excluded = greedy & (index != argmax(logits)[..., None])
   return jnp.where(excluded, -jnp.inf, (logits - shift) / divisor)
 
 

@@ -89,7 +89,7 @@ def test_temperature_0_is_the_lowest_argmax_alone():
 
 @pytest.mark.parametrize("small", [1.2e-38, 1e-37, 1e-30, 1e-12, 1e-6])
 def test_tiny_temperatures_stay_laws(small):
-  """All mass on the largest logit; equal ones share it, as they do at every positive temperature."""
+  """All mass on the largest logit; equal ones share it, as at every positive temperature."""
   x = jnp.asarray([[50.0, 80.0, -INF, 79.0, -300.0], [-5.0, -9.0, -5.0, -INF, -1e30]])
   law = np.asarray(jax.jit(lib.log_law)(x, lib.temperature(small)))
   want = np.log(np.asarray([[0, 1, 0, 0, 0], [0.5, 0, 0.5, 0, 0]]), where=[

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from specjax import logits as lib
-from specjax.logits.truncate import heaviest
+from specjax.logits.select import heaviest
 
 INF = np.inf
 TINY = 1e-40  # subnormal in float32
