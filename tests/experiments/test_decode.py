@@ -24,7 +24,7 @@ def files(tmp_path_factory):
 
 
 def decode(*command_lines):
-  return forked.run("experiments.decode", [list(line) for line in command_lines])
+  return forked.run([["experiments.decode", *line] for line in command_lines])
 
 
 def result(outcome) -> dict:

@@ -1,6 +1,6 @@
-"""Runs an experiment with many command lines, importing JAX once: each runs in a forked child.
+"""Runs many command lines, importing JAX once: each runs in a forked child.
 
-  python forked.py MODULE  < JSON list of argument lists  > JSON list of [code, stdout, stderr]
+  python forked.py  < JSON list of [module, argument, ...]  > JSON list of [code, stdout, stderr]
 """
 
 import importlib
@@ -18,16 +18,16 @@ from specjax import launch
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def run(module: str, command_lines: list[list[str]], cwd=ROOT) -> list[tuple[int, str, str]]:
-  """(exit code, stdout, stderr) of `python -m MODULE ARGUMENTS` for each list of arguments."""
+def run(command_lines: list[list[str]], cwd=ROOT) -> list[tuple[int, str, str]]:
+  """(exit code, stdout, stderr) of `python -m MODULE ARGUMENTS...` for each list of these."""
   done = subprocess.run(
-      [sys.executable, __file__, module], input=json.dumps(command_lines), text=True,
+      [sys.executable, __file__], input=json.dumps(command_lines), text=True,
       capture_output=True, cwd=cwd, check=True, timeout=300,
       env={**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)})
   return [tuple(result) for result in json.loads(done.stdout)]
 
 
-def _child(module, arguments, out, err):
+def _child(module, *arguments, out, err):
   os.dup2(out.fileno(), 1)
   os.dup2(err.fileno(), 2)
   sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
@@ -47,10 +47,10 @@ def _serve():
   for part in pkgutil.iter_modules(launch.__path__, "specjax.launch."):
     importlib.import_module(part.name)
   results = []
-  for arguments in json.load(sys.stdin):
+  for command_line in json.load(sys.stdin):
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
       if not (child := os.fork()):
-        _child(sys.argv[1], arguments, out, err)
+        _child(*command_line, out=out, err=err)
       _, status = os.waitpid(child, 0)
       texts = [stream.seek(0) or stream.read() for stream in (out, err)]
       results.append([os.waitstatus_to_exitcode(status), *texts])
