@@ -1,7 +1,8 @@
 """The shape that block verification and its relatives share, for rules that the library lacks.
 
 A chain is scanned from its end. The whole draft is accepted with probability `whole`; a shorter
-prefix with the mass of a residual over some divisor; and the residual is the law of the extra token.
+prefix with the mass of a residual over some divisor; and the residual is the law of the extra
+token.
 """
 
 import jax.numpy as jnp

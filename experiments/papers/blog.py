@@ -3,6 +3,8 @@
 They are plain arithmetic on the numbers that each row names, and are labelled so.
 """
 
+import functools
+
 from experiments.papers import toys
 from experiments.papers.claim import ARITHMETIC, Claim, Paper
 from specjax import theory
@@ -19,19 +21,21 @@ def _h100():
 def _roofline():
   yield Claim("arithmetic", "milliseconds to read 8.03e9 bfloat16 weights on one H100", 4.8,
               lambda: 1e3 * _h100().seconds, 0.05, origin=ARITHMETIC)
-  yield Claim("arithmetic", "tokens a second that this allows", 208, lambda: _h100().tokens_per_second,
-              1, origin=ARITHMETIC, note="208.3 if the 4.8 ms are rounded first")
+  yield Claim("arithmetic", "tokens a second that this allows", 208,
+              lambda: _h100().tokens_per_second, 1, origin=ARITHMETIC,
+              note="208.3 if the 4.8 ms are rounded first")
   yield Claim("arithmetic", "rows of a pass before arithmetic takes over (ridge, FLOP / byte)", 295,
               lambda: _h100().free_rows, 0.5, origin=ARITHMETIC)
 
 
 def _gumbel():
   for p, q in _PAIRS:
-    yield Claim(f"arithmetic, candidate pair {p}, {q}", "acceptance under shared Gumbel noise", 0.679,
-                lambda laws=(p, q): toys.gumbel(laws), 0.0005, origin=ARITHMETIC,
+    place = f"arithmetic, candidate pair {p}, {q}"
+    yield Claim(place, "acceptance under shared Gumbel noise", 0.679,
+                functools.partial(toys.gumbel, (p, q)), 0.0005, origin=ARITHMETIC,
                 note="the pair of the post is not known")
-    yield Claim(f"arithmetic, candidate pair {p}, {q}", "overlap 1 - TV of the same pair", 0.70,
-                lambda laws=(p, q): toys.overlap(laws), origin=ARITHMETIC)
+    yield Claim(place, "overlap 1 - TV of the same pair", 0.70,
+                functools.partial(toys.overlap, (p, q)), origin=ARITHMETIC)
 
 
 PAPER = Paper(

@@ -19,7 +19,8 @@ PAPER = Paper(
     claims=(
         derived(_PLACE, "law of the token where every draft passes (P3): the drafter's", toys.P3[1],
                 lambda: toys.output(verify.typical, toys.P3)),
-        derived(_PLACE, "total variation from the target there", 0.3, lambda: _tv(toys.P3)),
+        derived(_PLACE, "total variation of that law from the target's", 0.3, lambda: _tv(toys.P3)),
         derived(_PLACE, "law of the token, p = (.9, .06, .04), q = (.5, .3, .2)", (1, 0, 0),
                 lambda: toys.output(verify.typical, _SHARP)),
-        derived(_PLACE, "total variation from the target there", 0.1, lambda: _tv(_SHARP))))
+        derived(_PLACE, "total variation of the second law from the target's", 0.1,
+                lambda: _tv(_SHARP))))

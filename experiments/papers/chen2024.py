@@ -37,16 +37,16 @@ def _counterexamples():
       ("Sequoia, without replacement", verify.recursive, toys.WITHOUT, 1.0)):
     yield Claim("appendix F.3", f"acceptance of {method}, {at}", value,
                 lambda rule=rule, kind=kind: toys.hit(rule, toys.SURE, 2, kind))
-  yield Claim("appendix F.3", "acceptance of the top-1 draft, naive sampling, p = q = (.6, .4)", 0.6,
-              lambda: toys.hit_by(verify.match, (0,), (0.6, 0.4)))
+  yield Claim("appendix F.3", "acceptance of the top-1 draft, naive sampling, p = q = (.6, .4)",
+              0.6, lambda: toys.hit_by(verify.match, (0,), (0.6, 0.4)))
 
 
 def _properties():
   own = lambda laws, number: toys.hit(verify.recursive, laws, number, toys.WITHOUT)
   yield derived("theorem 3.7", "optimal transport: acceptance of one draft less 1 - TV, P3, R3, S3",
                 (0, 0, 0), lambda: [own(laws, 1) - toys.overlap(laws) for laws in _TRIPLE])
-  yield derived("theorem 3.7", "cover: acceptance of all three tokens as drafts, P3, R3, S3", (1, 1, 1),
-                lambda: [own(laws, 3) for laws in _TRIPLE])
+  yield derived("theorem 3.7", "cover: acceptance of all three tokens as drafts, P3, R3, S3",
+                (1, 1, 1), lambda: [own(laws, 3) for laws in _TRIPLE])
   yield derived("theorem 3.7", "SpecTr and SpecInfer do not cover; ours: rejection of 3 drafts, R3",
                 (1, 1), lambda: [1 - toys.hit(rule, toys.R3, 3)
                                  for rule in (verify.kseq, verify.specinfer)],
@@ -56,7 +56,8 @@ def _properties():
 def _measured():
   command = weights.sweep("LLAMA2_7B", "LLAMA_68M", "recursive", 10, "0,0.6", "C4.jsonl")
   for setting, tokens, speed in _MEASURED:
-    yield needs_weights("experiments", f"tokens a pass and speed, {setting}", (tokens, speed), command)
+    yield needs_weights(
+        "experiments", f"tokens a pass and speed, {setting}", (tokens, speed), command)
 
 
 PAPER = Paper(

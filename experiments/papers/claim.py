@@ -17,8 +17,9 @@ WEIGHTS = "needs weights"  # large models or their data; the command says how to
 PRINTED = "printed"  # the paper states it
 QUOTED = "quoted"  # another text quotes it from the paper
 UNCHECKED = "unchecked"  # the paper's, but not compared with its text
-DERIVED = "derived"  # follows from the paper's formula or algorithm; worked out by hand as a fraction
+DERIVED = "derived"  # follows from the paper's formula or algorithm, worked out independently
 ARITHMETIC = "arithmetic"  # no source; plain arithmetic on the numbers named in `quantity`
+ORIGINS = (PRINTED, QUOTED, UNCHECKED, DERIVED, ARITHMETIC)
 
 REPRODUCED = "reproduced"
 NOT_REPRODUCED = "not reproduced"

@@ -32,9 +32,9 @@ def _acceptance():
       theory.expected_tokens(toys.gumbel(laws), 2) - 1 for laws in (toys.AB, toys.P3)])
   yield derived(place, "acceptance without sharing noise, pair P3: sum p q", 0.33,
                 lambda: toys.hit(verify.match, toys.P3, 1))
-  yield derived("weighted MinHash", "acceptance at one position, pairs P3 and R3", (42 / 65, 41 / 65),
-                lambda: [toys.closed(coupling.minhash_acceptance, laws)
-                         for laws in (toys.P3, toys.R3)])
+  yield derived("weighted MinHash", "acceptance at one position, pairs P3 and R3",
+                (42 / 65, 41 / 65), lambda: [
+                    toys.closed(coupling.minhash_acceptance, laws) for laws in (toys.P3, toys.R3)])
 
 
 def _bounds():
@@ -46,8 +46,8 @@ def _bounds():
                 lambda: toys.gumbel(_TIGHT))
   yield derived("weighted MinHash", "how far Gumbel falls below it, 100 random pairs", 0.0,
                 lambda: _most_below(coupling.minhash_acceptance))
-  yield derived("drafter invariance", "emitted tokens of 20000 that another drafter changes", 0,
-                functools.partial(draws.changed_by_drafter, verify.gumbel, toys.R3, 20_000), 0,
+  yield derived("drafter invariance", f"emitted tokens of {_N} that another drafter changes", 0,
+                functools.partial(draws.changed_by_drafter, verify.gumbel, toys.R3, _N), 0,
                 kind=SIMULATED)
 
 

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments.papers import toys
 from specjax import keys as keys_lib
 from specjax.logits import law
 from specjax.types import Draft
@@ -14,7 +15,7 @@ from specjax.types import Draft
 
 def coupled(make: Callable, laws: tuple, paths: int, number: int, seed: int) -> float:
   """How often a coupled rule accepts one of `paths` drafts of one position, over `number` draws."""
-  log_p, log_q = _logs(tuple(tuple(law) + (0.0,) * (3 - len(law)) for law in laws))
+  log_p, log_q = _logs(toys.padded(laws, 3))
   keys = jax.random.split(jax.random.key(seed), number)
   return (_positions(make(), paths, log_p, log_q, keys).count - 1).mean().item()
 

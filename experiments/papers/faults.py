@@ -1,7 +1,7 @@
 """Faults that public implementations had, carried out on purpose: how far each leaves the target.
 
-Every row has the law of the text that comes out, or its total variation from the target's. That they
-come out as predicted shows that the certificates of `experiments.certify` see such faults.
+Every row has the law of the text that comes out, or its total variation from the target's. That
+they come out as predicted shows that the certificates of `experiments.certify` see such faults.
 """
 
 import dataclasses
@@ -53,7 +53,7 @@ def without_residual() -> Rule:
 
 
 def unnormalised() -> Rule:
-  """Recursive rejection of drafts without replacement that forgets to renormalise q. One position."""
+  """Recursive rejection, without replacement, that never renormalises q. One position."""
   return Rule(Partial(_same_q), lossless=False, coupled=False, trees=True, bottom_up=False)
 
 
@@ -109,10 +109,10 @@ def _law(rule, p, q, tokens, weights, valid=None):
 def _one_position():
   biased = (5 / 6, 0, 1 / 6)
   at = "p = (.5, .3, .2), q = (.6, .3, .1)"
-  yield derived("huggingface/transformers 32867", f"argmax draft verified with softmax q, {at}", biased,
-                lambda: _law(verify.token(), _THIRDS, _SKEWED, [[0]], [1.0]))
-  yield derived("SafeAILab/EAGLE 183", f"two likeliest tokens verified with softmax q, {at}", biased,
-                lambda: _law(verify.recursive(), _THIRDS, _SKEWED, [[0, 1]], [1.0]))
+  yield derived("huggingface/transformers 32867", f"argmax draft verified with softmax q, {at}",
+                biased, lambda: _law(verify.token(), _THIRDS, _SKEWED, [[0]], [1.0]))
+  yield derived("SafeAILab/EAGLE 183", f"two likeliest tokens verified with softmax q, {at}",
+                biased, lambda: _law(verify.recursive(), _THIRDS, _SKEWED, [[0, 1]], [1.0]))
   yield derived("huggingface/transformers 47932", "drafts from the top 2, full q recorded, p = q = "
                 "(.5, .3, .2)", (0.625, 0.375, 0),
                 lambda: _law(verify.token(), _THIRDS, _THIRDS, [[0], [1]], [0.625, 0.375]))
@@ -120,8 +120,9 @@ def _one_position():
                 "(.5, .5), q = (.8, .2)", (0.6, 0.4),
                 lambda: _law(verify.token(), (0.5, 0.5), (0.8, 0.2), [[0], [1]], [0.8, 0.2],
                              [[True], [False]]))
-  yield derived("Sequoia's SpecInfer baseline", "2 drafts without replacement verified as independent, "
-                "P3", (0.3, 0.525, 0.175), lambda: toys.output(unnormalised, toys.P3, 2, toys.WITHOUT))
+  yield derived("Sequoia's SpecInfer baseline", "2 drafts without replacement verified as "
+                "independent, P3", (0.3, 0.525, 0.175),
+                lambda: toys.output(unnormalised, toys.P3, 2, toys.WITHOUT))
   yield derived("residual forgotten", "a draw from p after a rejection, AB", (4 / 9, 5 / 9),
                 lambda: toys.output(without_residual, toys.AB))
   yield derived("K-SEQ, rho below rho*", "rho = 1 with 2 drafts, AB", (4 / 9, 5 / 9),
@@ -147,7 +148,8 @@ def _blocks():
        lambda: rounds.chain_tau(block_until_first_failure, toys.AB, 2)),
       ("vllm-ascend 11985", "stopped at the first failing coin: TV, P3, gamma = 2", 27 / 110,
        tv(block_until_first_failure, 2, toys.P3)),
-      ("each ratio clipped", "TV, AB, gamma = 2", 1 / 9, tv(block_with_clipped_factors, 2, toys.AB)),
+      ("each ratio clipped", "TV, AB, gamma = 2", 1 / 9,
+       tv(block_with_clipped_factors, 2, toys.AB)),
       ("no ratio clipped", "TV, AB, gamma = 2", 1 / 9, tv(block_without_clip, 2, toys.AB)),
       ("no ratio clipped", "E[tau], AB, gamma = 2, which looks better", 12 / 9,
        lambda: rounds.chain_tau(block_without_clip, toys.AB, 2))):

@@ -45,5 +45,5 @@ PAPER = Paper(
                 lambda: _of_both(bounds.transport_without_replacement)),
         derived("greedy draft", "acceptance with 2 drafts, P3 and R3", (0.95, 0.90),
                 lambda: _of_both(bounds.greedy_draft, 2)),
-        derived("structure of the optimum", "random cases of 240 in which no sorted prefix attains it",
+        derived("structure of the optimum", "random cases of 240 where no sorted prefix attains it",
                 0, _missed_by_prefixes, 0)))

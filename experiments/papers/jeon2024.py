@@ -15,11 +15,13 @@ _ROWS = (
 
 def _claims():
   for name, laws, number, value in _ROWS:
-    yield derived("recursive rejection", f"acceptance, {number} drafts without replacement, pair {name}",
-                  value, functools.partial(toys.hit, verify.recursive, laws, number, toys.WITHOUT))
+    yield derived("recursive rejection", f"acceptance, {number} drafts without replacement, "
+                  f"pair {name}", value,
+                  functools.partial(toys.hit, verify.recursive, laws, number, toys.WITHOUT))
   tree = drafts.tree((2, 2), toys.WITHOUT)
-  yield derived("losslessness", "TV of text and target, 2x2 trees without replacement, P3 and S3", (0, 0),
-                lambda: [rounds.judged(verify.recursive, tree, laws)[0] for laws in (toys.P3, toys.S3)])
+  yield derived("losslessness", "TV of text and target, 2x2 trees without replacement, P3 and S3",
+                (0, 0), lambda: [rounds.judged(verify.recursive, tree, laws)[0]
+                                 for laws in (toys.P3, toys.S3)])
 
 
 PAPER = Paper(

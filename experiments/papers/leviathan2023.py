@@ -67,8 +67,9 @@ def _lenience():
                 (0.375, 15 / 38, 35 / 152), lambda: toys.output(lenient, toys.P3),
                 note="with the residual [p - 0.8 q]+, which the paper does not restate")
   for factor, alpha, speed in _LENIENCE:
-    yield Claim("appendix A.5", f"speed at T = 0 with lenience {factor} (alpha = {alpha}), gamma = 8, "
-                "c = 0.015", speed, functools.partial(theory.speedup, alpha, 8, 0.015), 0.05)
+    yield Claim("appendix A.5", f"speed at T = 0 with lenience {factor} (alpha = {alpha}), "
+                "gamma = 8, c = 0.015", speed,
+                functools.partial(theory.speedup, alpha, 8, 0.015), 0.05)
 
 
 def _accepted():
@@ -79,20 +80,23 @@ def _accepted():
   laws = (0.5, 0.3, 0.2), (0.3, 0.3, 0.4)
   yield derived("equation 1", "tokens a pass of the decoder, alpha = 0.8, gamma = 5", 3.68928,
                 functools.partial(decoding.tokens_per_pass, verify.token, laws, 5), 0.024,
-                kind=MEASURED, note=f"table models {laws[0]}, {laws[1]}; 71000 passes, 3 sigma: 0.022")
+                kind=MEASURED,
+                note=f"table models {laws[0]}, {laws[1]}; 71000 passes, 3 sigma: 0.022")
 
 
 def _measured():
   command = weights.sweep("T5_XXL", "T5_SMALL", "token", 7, "0,1", "PROMPTS.jsonl")
   for task, speeds in (("English to German", (3.4, 2.6)), ("CNN/DailyMail", (3.1, 2.3))):
-    yield needs_weights("table 2", f"speed of T5-XXL with T5-small, {task}, T = 0 and 1", speeds, command)
+    yield needs_weights(
+        "table 2", f"speed of T5-XXL with T5-small, {task}, T = 0 and 1", speeds, command)
   for temperature, alphas in ((0, (0.75, 0.80, 0.82)), (1, (0.62, 0.68, 0.71))):
     yield needs_weights(
-        "table 3", f"alpha of T5-small, base, large for T5-XXL, English to German, T = {temperature}",
-        alphas, command, UNCHECKED)
+        "table 3", "alpha of T5-small, base, large for T5-XXL, English to German, "
+        f"T = {temperature}", alphas, command, UNCHECKED)
 
 
 PAPER = Paper(
     name="leviathan2023",
     title="Fast Inference from Transformers via Speculative Decoding, ICML 2023, arXiv 2211.17192",
-    claims=(*_table_1(), *_single_formulas(), *_optimum(), *_lenience(), *_accepted(), *_measured()))
+    claims=(*_table_1(), *_single_formulas(), *_optimum(), *_lenience(), *_accepted(),
+            *_measured()))

@@ -6,7 +6,8 @@ from experiments.papers import toys, weights
 from experiments.papers.claim import Paper, UNCHECKED, derived, needs_weights
 from specjax import verify
 
-_MEASURED = (("EAGLE", (3.0,)), ("EAGLE-2, from and to", (3.05, 4.26)), ("EAGLE-3, Vicuna-13B", (5.6,)))
+_MEASURED = (
+    ("EAGLE", 3.0), ("EAGLE-2, from and to", (3.05, 4.26)), ("EAGLE-3, Vicuna-13B", 5.6))
 
 
 def _likeliest_two():
@@ -16,9 +17,9 @@ def _likeliest_two():
 
 
 def _claims():
-  yield derived("verification of drafted trees", "acceptance p(S) of the two likeliest tokens as point "
-                "masses, P3 and R3, by matching and by recursive rejection", (0.70, 0.50, 0.70, 0.50),
-                _likeliest_two)
+  yield derived("verification of drafted trees", "acceptance p(S) of the two likeliest tokens as "
+                "point masses, P3 and R3, by matching and by recursive rejection",
+                (0.70, 0.50, 0.70, 0.50), _likeliest_two)
   command = weights.sweep("TARGET", "EAGLE_CHECKPOINT", "match", 5, 0, "MT_BENCH.jsonl")
   for method, speeds in _MEASURED:
     yield needs_weights("experiments", f"speed of {method}", speeds, command, UNCHECKED)

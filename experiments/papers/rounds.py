@@ -15,18 +15,23 @@ from specjax.exact.rounds import one_round
 from specjax.types import Draft
 
 _RANDOM = 20  # random systems of a certificate, beside the degenerate ones
-_LONGEST = {2: 6, 3: 3}  # chains by vocabulary; shorter ones are cut from them: one program for all
+# Smaller vocabularies get tokens without mass, so that one program serves all pairs; larger drafts
+# would be too many.
+_TOKENS, _NODES = 3, 4
+_DEPTH = 3  # of the chain that shorter ones are cut from
 
 
-def chain(gamma: int, vocab: int) -> drafts.Scheme:
+def chain(gamma: int) -> drafts.Scheme:
   """A chain of gamma tokens, as the beginning of a longer one whose rest is never drafted."""
-  return drafts.chain(_LONGEST.get(vocab, gamma))._replace(invalid=(gamma,))
+  return drafts.chain(_DEPTH if gamma <= _DEPTH else 6)._replace(invalid=(gamma,))
 
 
 @functools.lru_cache(maxsize=None)
 @toys.in_float64
 def judged(make: Callable, scheme: drafts.Scheme, laws: tuple) -> tuple[float, float]:
   """(TV of the text from the target's law, E[accepted tokens]) of a rule on all drafts."""
+  if len(scheme.parents) <= _NODES:
+    laws = toys.padded(laws, _TOKENS)
   return _judge(make(), *toys.enumerate_drafts(scheme, laws))
 
 
@@ -42,7 +47,7 @@ def tau(make: Callable, scheme: drafts.Scheme, laws: tuple) -> float:
 
 def chain_taus(make: Callable, laws: tuple, gammas) -> list[float]:
   """E[accepted tokens] of a chain for each gamma."""
-  return [tau(make, chain(gamma, len(laws[0])), laws) for gamma in gammas]
+  return [tau(make, chain(gamma), laws) for gamma in gammas]
 
 
 def chain_tau(make: Callable, laws: tuple, gamma: int) -> float:
@@ -52,7 +57,7 @@ def chain_tau(make: Callable, laws: tuple, gamma: int) -> float:
 
 def chain_tv(make: Callable, laws: tuple, gamma: int) -> float:
   """Total variation between the text's law and the target's, for a chain."""
-  return judged(make, chain(gamma, len(laws[0])), laws)[0]
+  return judged(make, chain(gamma), laws)[0]
 
 
 def two_paths(make: Callable, laws: tuple, kind: str = toys.IID) -> float:
@@ -68,7 +73,7 @@ def joined_paths(make: Callable, laws: tuple) -> tuple[float, float]:
   Both copies of an equal first token stay, each with both continuations, so that rules which try
   every draft try it twice.
   """
-  log_p, every = toys.enumerate_drafts(drafts.paths(2, 2), laws)
+  log_p, every = toys.enumerate_drafts(drafts.paths(2, 2), toys.padded(laws, _TOKENS))
   nodes = np.array([0, 2, 1, 3, 1, 3])  # a 2x2 tree, by the nodes of the two chains
   old = every.draft
   equal = old.tokens[:, 0] == old.tokens[:, 2]

@@ -53,15 +53,15 @@ def _claims():
                   functools.partial(toys.hit, verify.kseq, laws, number), 1e-6)
     yield derived("optimal transport", f"largest acceptance, {at}", best,
                   functools.partial(toys.closed, bounds.transport, laws, number))
-  yield derived("K-SEQ, guarantee", "how far acceptance falls below 1 - 1/e of the optimum, 50 random "
-                "pairs", 0.0, _shortfall)
+  yield derived("K-SEQ, guarantee", "how far acceptance falls below 1 - 1/e of the optimum, "
+                "50 random pairs", 0.0, _shortfall)
   yield derived("K-SEQ", "E[tau] of two independent paths of two, pairs AB and P3",
                 (1.405487, 1.471543), lambda: [tau for _, tau in _on_paths()], 1e-6)
   yield derived("losslessness", "TV of text and target, two independent paths of two, AB and P3",
                 (0, 0), lambda: [tv for tv, _ in _on_paths()])
   yield needs_weights(
-      "experiments", "block efficiency of one draft and of 8, and speed of 8, PaLM-2 Bison with Gecko, "
-      "length 8, T = 1", (2.9, 4.0, 2.13),
+      "experiments", "block efficiency of one draft and of 8, and speed of 8, PaLM-2 Bison with "
+      "Gecko, length 8, T = 1", (2.9, 4.0, 2.13),
       weights.sweep("LARGE_MODEL", "SMALL_MODEL", "token,kseq", 8, 1, "PROMPTS.jsonl"), QUOTED)
 
 

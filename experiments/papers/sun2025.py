@@ -29,7 +29,8 @@ def _motivation():
       ("an ideal coupling of blocks", 12 / 9, lambda: rounds.joint_ideal(toys.AB, 2))):
     yield Claim("motivating example", f"E[tau] of {quantity}, {at}", value, ours, origin=QUOTED)
   yield derived("motivating example, longer", "E[tau] of an ideal coupling of blocks, gamma = 3, 4",
-                (50 / 27, 64 / 27), lambda: [rounds.joint_ideal(toys.AB, gamma) for gamma in (3, 4)])
+                (50 / 27, 64 / 27),
+                lambda: [rounds.joint_ideal(toys.AB, gamma) for gamma in (3, 4)])
 
 
 def _accepted():
@@ -37,9 +38,9 @@ def _accepted():
     gammas = range(first, first + len(values))
     yield derived("algorithm 2", f"E[tau] of pair {name}, gamma = {first} .. {gammas[-1]}", values,
                   functools.partial(rounds.chain_taus, verify.block, laws, gammas))
-  yield derived("algorithm 2", "tokens a pass of the decoder, pair P3, gamma = 3: 213/125 + 1", 2.704,
-                functools.partial(decoding.tokens_per_pass, verify.block, toys.P3, 3), 0.0135,
-                kind=MEASURED, note="table models; 97000 passes, 3 sigma: 0.0126")
+  yield derived("algorithm 2", "tokens a pass of the decoder, pair P3, gamma = 3: 213/125 + 1",
+                2.704, functools.partial(decoding.tokens_per_pass, verify.block, toys.P3, 3),
+                0.0135, kind=MEASURED, note="table models; 97000 passes, 3 sigma: 0.0126")
 
 
 def _theorems():
@@ -61,7 +62,8 @@ def _directions():
               (1, 1), lambda: np.diff([_gain(toys.P3, gamma) for gamma in (1, 2, 3)]),
               origin=QUOTED, direction=True, note="1 stands for any increase")
   yield needs_weights(
-      "experiments", "mean gain in block efficiency and in speed, PaLM-2, gamma = 8", (0.0830, 0.0649),
+      "experiments", "mean gain in block efficiency and in speed, PaLM-2, gamma = 8",
+      (0.0830, 0.0649),
       weights.sweep("LARGE_MODEL", "SMALL_MODEL", "token,block", 8, 1, "PROMPTS.jsonl"), QUOTED)
 
 

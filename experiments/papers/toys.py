@@ -44,6 +44,11 @@ def in_float64(function: Callable) -> Callable:
   return wrapped
 
 
+def padded(laws: tuple, vocab: int) -> tuple:
+  """The laws over at least `vocab` tokens, the added ones without mass."""
+  return tuple(tuple(law) + (0.0,) * (vocab - len(law)) for law in laws)
+
+
 def enumerate_drafts(scheme: drafts.Scheme, laws: tuple):
   """(log p float[M, V], all drafts) of laws that are read after every prefix."""
   tables = systems.context_free("", *laws, scheme.depth)
@@ -61,11 +66,9 @@ def one_position(make: Callable, number: int, kind: str, laws: tuple) -> tuple[n
   """(law of the emitted token float[V], P(it is one of the `number` drafted tokens))."""
   scheme = drafts.tree((_MOST_DRAFTS,), kind)
   scheme = scheme._replace(invalid=tuple(range(number, _MOST_DRAFTS)))
-  vocab = len(laws[0])
-  padded = tuple(tuple(law) + (0.0,) * (_MOST_TOKENS - vocab) for law in laws)
-  log_p, every = enumerate_drafts(scheme, padded)
+  log_p, every = enumerate_drafts(scheme, padded(laws, _MOST_TOKENS))
   law, drafted = emitted(make(), every.draft, every.weight, log_p[0])
-  return law[:vocab], drafted
+  return law[:len(laws[0])], drafted
 
 
 def emitted(rule, draft: Draft, weight, log_p) -> tuple[np.ndarray, float]:

@@ -18,8 +18,8 @@ def _on_paths():
 
 def _claims():
   for name, laws, number, value in _ROWS:
-    yield derived("recursive rejection", f"acceptance, {number} independent drafts, pair {name}", value,
-                  functools.partial(toys.hit, verify.recursive, laws, number))
+    yield derived("recursive rejection", f"acceptance, {number} independent drafts, pair {name}",
+                  value, functools.partial(toys.hit, verify.recursive, laws, number))
   yield derived("recursive rejection", "E[tau] of two independent paths of two, pairs AB and P3",
                 (4 / 3, 1.4276), lambda: [tau for _, tau in _on_paths()])
   yield derived("losslessness", "TV of text and target, two independent paths of two, AB and P3",

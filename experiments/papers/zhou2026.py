@@ -43,8 +43,8 @@ def naive() -> Rule:
 def since_peak(ratios):
   """float[g + 1]: min(r(X^m), 1) r(X_{m+1} .. X_t) for t = 0 .. g, from the ratios p / q float[g].
 
-  m <= t is where the joint ratio r is largest, or 0 if it never exceeds 1; the product of the ratios
-  after it is what is left of r once its excess over 1 is gone.
+  m <= t is where the joint ratio r is largest, or 0 if it never exceeds 1; the product of the
+  ratios after it is what is left of r once its excess over 1 is gone.
   """
   joint, index = backward.joint(ratios), jnp.arange(ratios.shape[0])
   products = []
@@ -83,10 +83,10 @@ def _identity():
                 "verification, random and degenerate systems, gamma = 3", 0.0,
                 lambda: rounds.largest_gap(hierarchical, verify.block, 3),
                 note="an identity that the paper does not state")
-  yield derived("losslessness", "largest TV of text and target under algorithm 2, same systems", 0.0,
-                lambda: rounds.certificate(hierarchical, drafts.chain(3)).max_tv)
-  yield derived("naive HSD", "E[tau] of pair AB, gamma = 2, 3, 4", (4 / 3, 50 / 27, 64 / 27),
-                lambda: rounds.chain_taus(naive, toys.AB, (2, 3, 4)))
+  yield derived("losslessness", "largest TV of text and target under algorithm 2, same systems",
+                0.0, lambda: rounds.certificate(hierarchical, drafts.chain(3)).max_tv)
+  yield derived("naive HSD", "E[tau] of pair AB, gamma = 2, 3", (4 / 3, 50 / 27),
+                lambda: rounds.chain_taus(naive, toys.AB, (2, 3)))
   yield Claim("running example", "joint ratios after 1 .. 5 tokens",
               (0.8159, 1.0327, 1.5855, 6.1171, 0), lambda: _example(backward.joint), 0.0005)
   yield Claim("running example", "capped ratios after 1 .. 5 tokens, at most 1",
@@ -126,6 +126,6 @@ PAPER = Paper(
     title="Hierarchical Speculative Decoding, ICLR 2026, arXiv 2601.05724",
     claims=(*_identity(), *_released_code(), *_measured()),
     contradictions=(
-        Contradiction("Table 1 gives HSD 2 to 7 % more tokens a pass than block verification, though "
-                      "both are lossless.", _excess),
+        Contradiction("Table 1 gives HSD 2 to 7 % more tokens a pass than block verification, "
+                      "though both are lossless.", _excess),
         Contradiction("The released code departs from the lossless algorithm 2.", _lossy)))
