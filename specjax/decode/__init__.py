@@ -1,10 +1,10 @@
 """Decoding: one pure step, folded by one jitted loop or driven from the host."""
 
 from specjax.decode.decoder import Decoder, Round, autoregressive, speculative
-from specjax.decode.loop import Generation, check_finite, generate, run, stream
+from specjax.decode.loop import Generation, check_finite, generate, rounds, run, stream
 from specjax.decode.state import State
-from specjax.decode.until import generate_until
+from specjax.decode.until import run_until
 
 __all__ = [
-    "Decoder", "Generation", "Round", "State", "autoregressive", "check_finite", "generate",
-    "generate_until", "run", "speculative", "stream"]
+    "Decoder", "Generation", "Round", "State", "autoregressive", "check_finite", "generate", "rounds",
+    "run", "run_until", "speculative", "stream"]

@@ -55,16 +55,28 @@ def generate(
 def stream(
     decoder: Decoder, key: Array, params: Params | PyTree, prompts: Array, lengths: Array,
     max_new_tokens: int, eos=(), rows: Array | None = None) -> Generator[Round, Array | None, None]:
-  """Yields each round as it is played, until every row is done.
-
-  The arrays of a yielded state are donated to the next round: copy what should be kept. A caller
-  that finds the end of a row by itself (a stop string, say) may `send` a bool[B] of rows to finish.
+  """Yields each round as it is played, until every row is done; see `rounds`.
 
   Raises:
     As `generate`.
   """
   state = decoder.init(
       params, prompts, lengths, max_new_tokens=max_new_tokens, eos=eos, rows=rows)
+  return rounds(decoder, key, params, state)
+
+
+def rounds(
+    decoder: Decoder, key: Array, params: Params | PyTree, state: State
+) -> Generator[Round, Array | None, None]:
+  """`step` driven from the host: yields each round as it is played, until every row is done.
+
+  The state is donated, and so are the arrays of a yielded one to the next round: copy what should be
+  kept. A caller that finds the end of a row by itself (a stop string, say) may `send` a bool[B] of
+  rows to finish.
+
+  Raises:
+    FloatingPointError: as `generate`.
+  """
   while not np.asarray(state.done).all():
     played = _play(decoder, key, params, state)
     state = played.state

@@ -1,4 +1,4 @@
-"""Generation with an end that only the host can see, such as a stop string."""
+"""Decoding with an end that only the host can see, such as a stop string."""
 
 from typing import Callable
 
@@ -8,44 +8,48 @@ import numpy as np
 
 from specjax.decode import commit
 from specjax.decode.decoder import Decoder
-from specjax.decode.loop import Generation, stream
+from specjax.decode.loop import rounds
+from specjax.decode.state import State
 from specjax.stats import counts
-from specjax.types import Array, PAD, Params, PyTree
+from specjax.types import Array, Params, PyTree, Verdict
 
 
-def generate_until(
-    decoder: Decoder, key: Array, params: Params | PyTree, prompts: Array, lengths: Array,
-    max_new_tokens: int, ends: Callable[[int, list[int]], int | None], eos=(),
-    rows: Array | None = None) -> Generation:
-  """`generate`, round by round from the host, with one more way for a row to end.
+def run_until(
+    decoder: Decoder, key: Array, params: Params | PyTree, state: State,
+    ends: Callable[[int, list[int]], int | None]) -> tuple[State, counts.Counts]:
+  """`run`, round by round from the host, with one more way for a row to end.
 
   Args:
+    decoder, key, params, state: as in `run`; the state is donated.
     ends: (row, the tokens of its answer so far) -> how many of them to keep if the answer ends among
       them, else None. Called after every round that added tokens to the row; what lies beyond the
       end, in the same block, is neither kept nor counted.
-    Others as in `generate`.
+
+  Returns:
+    The state, whose `lengths` end where `ends` said, and the counts.
 
   Raises:
-    As `generate`.
+    FloatingPointError: as `generate`.
   """
+  lengths = np.array(state.lengths)
   answers = [[] for _ in lengths]
   stats = counts.zeros(len(answers), decoder.drafter.depth)
-  rounds = stream(decoder, key, params, prompts, lengths, max_new_tokens, eos, rows)
+  playing = rounds(decoder, key, params, state)
   finished = None
   while True:
     try:
-      played = rounds.send(finished)
+      played = playing.send(finished)
     except StopIteration:
       break
     kept, finished = _append(answers, played.verdict, ends)
     stats = _count(stats, commit.truncate(played.verdict, played.depths, kept), played.depths)
-  tokens = np.full((len(answers), max_new_tokens), PAD, np.int32)
-  for row, answer in enumerate(answers):
-    tokens[row, :len(answer)] = answer
-  return Generation(jnp.asarray(tokens), jnp.asarray([len(a) for a in answers], jnp.int32), stats)
+    state = played.state
+  answered = np.array([len(answer) for answer in answers], np.int32)
+  return state._replace(lengths=jnp.asarray(lengths + answered)), stats
 
 
-def _append(answers, verdict, ends) -> tuple[Array, np.ndarray]:
+def _append(
+    answers: list[list[int]], verdict: Verdict, ends: Callable) -> tuple[Array, np.ndarray]:
   """Extends the answers by a round; the tokens kept int32[B], and which rows have ended bool[B]."""
   kept, ended = np.array(verdict.count), np.zeros(len(answers), bool)
   for row, (answer, new) in enumerate(zip(answers, np.asarray(verdict.tokens))):

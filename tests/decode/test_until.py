@@ -6,6 +6,7 @@ import pytest
 
 from specjax import decode, logits, verify
 from specjax.models import table
+from specjax.types import PAD
 from tests.decode import toys
 
 KEY = jax.random.key(5)
@@ -16,12 +17,26 @@ DECODER = decode.speculative(
 
 
 def until(ends, eos=()):
-  return decode.generate_until(DECODER, KEY, None, PROMPTS, LENGTHS, 24, ends, eos)
+  state = DECODER.init(None, PROMPTS, LENGTHS, max_new_tokens=24, eos=eos)
+  state, stats = decode.run_until(DECODER, KEY, None, state, ends)
+  lengths = np.asarray(state.lengths) - LENGTHS
+  tokens = np.full((2, 24), PAD)
+  for row, (begin, length) in enumerate(zip(LENGTHS, lengths)):
+    tokens[row, :length] = state.tokens[row, begin:begin + length]
+  return decode.Generation(tokens, lengths, stats)
 
 
 def test_without_an_end_it_is_generate():
   whole = decode.generate(DECODER, KEY, None, PROMPTS, LENGTHS, 24, eos=(3,))
   jax.tree.map(np.testing.assert_array_equal, until(lambda row, tokens: None, eos=(3,)), whole)
+
+
+def test_rows_that_are_done_play_no_round():
+  state = DECODER.init(None, PROMPTS, LENGTHS, max_new_tokens=24)
+  idle, stats = decode.run_until(
+      DECODER, KEY, None, state._replace(done=np.ones(2, bool)), lambda row, tokens: 0)
+  np.testing.assert_array_equal(idle.lengths, LENGTHS)
+  assert stats.rounds.sum() == 0
 
 
 @pytest.mark.parametrize("end", range(0, 24))
