@@ -24,17 +24,20 @@ def block() -> Rule:
 
 
 def _judge(draft: Draft, log_p: Array) -> Judgement:
-  log_q = parts.draft_law(draft, log_p.shape[-1], log_p.dtype)
   log_w = _log_weights(draft, log_p)
-  stepped_back, _ = parts.after_rejection(log_w[:-1], jnp.exp(log_p[:-1]), jnp.exp(log_q))
+
+  def rejected_below(row):
+    q = jnp.exp(parts.law_below(draft, row, log_p))
+    return parts.after_rejection(log_w[row], jnp.exp(log_p[row]), q)
+
+  # One row at a time: XLA's reductions of larger arrays are several times slower on CPU.
+  rows = jnp.arange(draft.tokens.shape[0], dtype=jnp.int32)
+  stepped_back = lax.map(lambda row: rejected_below(row)[0], rows)
   continues = jnp.append(draft.valid[1:], False)  # the last valid node has no child to reject
   accept = jnp.where(continues, jnp.append(stepped_back[1:], 0), jnp.exp(log_w[1:]))
-
-  def log_next(row):
-    q = jnp.exp(parts.law_below(draft, row, log_p))
-    return jnp.log(parts.after_rejection(log_w[row], jnp.exp(log_p[row]), q)[1])
-
-  return Judgement(jnp.where(draft.valid, accept, 0), log_next)
+  return Judgement(
+      accept=jnp.where(draft.valid, accept, 0),
+      log_next=lambda row: jnp.log(rejected_below(row)[1]))
 
 
 def _log_weights(draft: Draft, log_p: Array) -> Array:

@@ -6,6 +6,7 @@ Stern, Shazeer, Uszkoreit, NeurIPS 2018, arXiv 1811.03115, section 3.
 import jax.numpy as jnp
 from jax.tree_util import Partial
 
+from specjax.logits import argmax
 from specjax.types import Array, Draft
 from specjax.verify import parts
 from specjax.verify.rule import Judgement, Rule
@@ -21,7 +22,7 @@ def greedy() -> Rule:
 
 
 def _judge(draft: Draft, log_p: Array) -> Judgement:
-  best = parts.argmax(log_p)
+  best = argmax(log_p)
   agrees = draft.valid & (draft.tokens == best[draft.parents + 1])
   return Judgement(
       accept=agrees.astype(log_p.dtype),

@@ -3,6 +3,8 @@
 SpecTr: Sun, Suresh, Ro, Beirami, Jain, Yu, NeurIPS 2023, arXiv 2310.15141, algorithm 3.
 """
 
+from typing import Callable
+
 import jax.numpy as jnp
 from jax import lax
 from jax.tree_util import Partial
@@ -29,42 +31,42 @@ def _judge(draft: Draft, log_p: Array) -> Judgement:
   nodes = draft.tokens.shape[0]
   if nodes == 0:
     return Judgement(jnp.zeros(0, log_p.dtype), lambda row: log_p[row])
-  log_q = parts.draft_law(draft, log_p.shape[1], log_p.dtype)
-  below = draft.valid[None, :] & (
-      draft.parents[None, :] == jnp.arange(-1, nodes, dtype=jnp.int32)[:, None])
+  rows = jnp.arange(nodes + 1, dtype=jnp.int32)
+  below = draft.valid[None, :] & (draft.parents[None, :] + 1 == rows[:, None])
   children = below.sum(-1).astype(log_p.dtype)
   first = jnp.argmax(below, -1)  # speaks for its siblings
-  _check_one_law(draft, log_q, first)
-  rho = _smallest_rho(log_p, log_q[first], children)
+  _check_one_law(draft, log_p, first)
+
+  def overlap(row, rho):
+    q = jnp.exp(parts.law_of(draft, first[row], log_p))
+    return jnp.where(children[row] > 0, jnp.minimum(jnp.exp(log_p[row]) / rho, q), 0)
+
+  rho = lax.map(
+      lambda row: _smallest_rho(lambda rho: overlap(row, rho).sum(), children[row]), rows)
+
+  def log_next(row):
+    once = overlap(row, rho[row])
+    share = _some(once.sum(), children[row]) / jnp.where(once.sum() > 0, once.sum(), 1)
+    return parts.log_normalised(jnp.maximum(jnp.exp(log_p[row]) - share * once, 0), log_p[row])
+
   ratio = parts.log_ratio(
       log_p[draft.parents + 1, draft.tokens], parts.log_q_of_tokens(draft, log_p.dtype))
   ratio = ratio - jnp.log(rho)[draft.parents + 1]
-
-  def log_next(row):
-    p, q = jnp.exp(log_p[row]), jnp.exp(log_q[first[row]])
-    overlap = jnp.where(children[row] > 0, jnp.minimum(p / rho[row], q), 0)
-    once = overlap.sum()
-    share = _some(once, children[row]) / jnp.where(once > 0, once, 1)
-    return parts.log_normalised(jnp.maximum(p - share * overlap, 0), log_p[row])
-
   return Judgement(jnp.where(draft.valid, jnp.exp(jnp.minimum(ratio, 0)), 0), log_next)
 
 
-def _smallest_rho(log_p: Array, log_q: Array, children: Array) -> Array:
-  """float[K]: rho* for rows of p and q float[K, V] and k = children float[K], rounded up."""
-  def gap(rho):
-    overlap = jnp.minimum(jnp.exp(log_p) / rho[:, None], jnp.exp(log_q)).sum(-1)
-    return rho * overlap - _some(overlap, children)  # increasing in rho, and >= 0 from rho* on
-
+def _smallest_rho(overlap: Callable, children: Array) -> Array:
+  """rho* float[], rounded up, for rho -> b(rho) and k = children float[]; no step at all for k = 1."""
   def halve(bracket):
     low, high = bracket
     middle = (low + high) / 2
-    enough = gap(middle) >= 0
+    once = overlap(middle)
+    enough = middle * once >= _some(once, children)
     return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
 
   one = jnp.ones_like(children)
   resolution = 4 * jnp.finfo(children.dtype).eps
-  wide = lambda bracket: (bracket[1] - bracket[0] > resolution * bracket[1]).any()
+  wide = lambda bracket: bracket[1] - bracket[0] > resolution * bracket[1]
   return lax.while_loop(wide, halve, (one, jnp.maximum(children, one)))[1]
 
 
@@ -73,7 +75,8 @@ def _some(once: Array, tries: Array) -> Array:
   return jnp.where(tries > 0, -jnp.expm1(tries * jnp.log1p(-jnp.minimum(once, 1))), 0)
 
 
-def _check_one_law(draft: Draft, log_q: Array, first: Array) -> None:
+def _check_one_law(draft: Draft, log_p: Array, first: Array) -> None:
+  log_q = parts.draft_law(draft, log_p.shape[1], log_p.dtype)
   same = (log_q == log_q[first[draft.parents + 1]]).all(-1)
   checks.check_values(
       f"draft.log_q {log_q.shape} gives siblings different laws, and kseq judges independent draws "

@@ -2,7 +2,6 @@
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from specjax.types import Array, Draft
 
@@ -25,9 +24,15 @@ def law_below(draft: Draft, row: Array, log_p: Array) -> Array:
   if nodes == 0:
     return nothing
   node = jnp.minimum(row, nodes - 1)
-  one = Draft(*(None if field is None else field[node][None] for field in draft))
   drawn = (row < nodes) & draft.valid[node]
-  return jnp.where(drawn, draft_law(one, vocab, log_p.dtype)[0], nothing)
+  return jnp.where(drawn, law_of(draft, node, log_p), nothing)
+
+
+def law_of(draft: Draft, node: Array, log_p: Array) -> Array:
+  """float[V]: the recorded law of one node int32[], or the point mass for `log_q is None`."""
+  if draft.log_q is not None:
+    return draft.log_q[node]
+  return point_mass(draft.tokens[node], log_p.shape[1], log_p.dtype)
 
 
 def log_q_of_tokens(draft: Draft, dtype) -> Array:
@@ -73,15 +78,6 @@ def after_rejection(log_w: Array, p: Array, q: Array) -> tuple[Array, Array]:
   accept = jnp.where(rest > 0, mass / jnp.where(rest > 0, rest, 1), 1)
   scale = jnp.where(mass > 0, mass, 1)[..., None]
   return accept, jnp.where((mass > 0)[..., None], residual / scale, p)
-
-
-def argmax(rows: Array) -> Array:
-  """int32[...]: the lowest index of the largest entry of float[..., V]; V where there is a NaN.
-
-  Two plain reductions: XLA's own argmax is a slow scalar loop on CPU.
-  """
-  index = lax.broadcasted_iota(jnp.int32, rows.shape, rows.ndim - 1)
-  return jnp.where(rows == rows.max(-1, keepdims=True), index, rows.shape[-1]).min(-1)
 
 
 def point_mass(token: Array, vocab: int, dtype) -> Array:

@@ -24,12 +24,12 @@ from specjax.verify import parts
 
 def reaches(draft: Draft, log_p: Array, turn: Array) -> Array:
   """c float[N], for siblings that are tried in the order of turn int32[N] = 0, 1, 2, ..."""
-  below = draft.parents[None, :] + 1 == jnp.arange(log_p.shape[0], dtype=jnp.int32)[:, None]
-
   def next_turn(now, reach):
-    before = jnp.where(below & (turn < now)[None, :], reach[None, :], 0)
-    left = _left(before, draft, log_p).sum(-1)
-    return jnp.where(turn == now, left[draft.parents + 1], reach)
+    before = turn < now
+    mass = lax.map(
+        lambda row: _left(draft, log_p, reach, row, before).sum(),
+        jnp.arange(log_p.shape[0], dtype=jnp.int32))
+    return jnp.where(turn == now, mass[draft.parents + 1], reach)
 
   return lax.fori_loop(1, turn.max(initial=0) + 1, next_turn, jnp.ones(turn.shape, log_p.dtype))
 
@@ -51,13 +51,16 @@ def acceptances(draft: Draft, log_p: Array, turn: Array, reach: Array) -> Array:
 
 def left_at(draft: Draft, log_p: Array, reach: Array, row: Array) -> Array:
   """r float[V] below row `row` once all its children have been rejected."""
-  children = (draft.parents == row - 1)[None, :]
-  return _left(jnp.where(children, reach[None, :], 0), draft, log_p[row][None])[0]
+  return _left(draft, log_p, reach, row, draft.valid)
 
 
-def _left(weights: Array, draft: Draft, log_p: Array) -> Array:
-  """[p - sum_j weights[., j] D_j]+, float[K, V], for weights float[K, N] and log_p float[K, V]."""
-  log_q = parts.draft_law(draft, log_p.shape[1], log_p.dtype)
-  q = jnp.exp(jnp.where(draft.valid[:, None], log_q, -jnp.inf))
-  spent = jnp.matmul(weights, q, precision=lax.Precision.HIGHEST)
-  return jnp.maximum(jnp.exp(log_p) - spent, 0)
+def _left(draft: Draft, log_p: Array, reach: Array, row: Array, tried: Array) -> Array:
+  """[p - sum_j c_j D_j]+ float[V] below row `row`, over its children among tried bool[N]."""
+  children = draft.valid & (draft.parents == row - 1) & tried
+
+  def spend(place, spent):
+    child = jnp.argmax(jnp.cumsum(children) > place)
+    return spent + reach[child] * jnp.exp(parts.law_of(draft, child, log_p))
+
+  spent = lax.fori_loop(0, children.sum(), spend, jnp.zeros_like(log_p[row]))
+  return jnp.maximum(jnp.exp(log_p[row]) - spent, 0)
