@@ -62,9 +62,8 @@ def _yarn_kept(config: ModelConfig) -> np.ndarray:
 
   low = max(math.floor(plane(scaling.beta_fast)), 0)
   high = min(math.ceil(plane(scaling.beta_slow)), config.head_dim - 1)
-  planes = np.arange(config.head_dim // 2)
-  # Released code widens an empty ramp by a thousandth, which turns it into a step.
-  return 1 - np.clip((planes - low) / (high - low if high > low else 1e-3), 0, 1)
+  width = high - low or 1e-3  # an empty ramp is a step
+  return 1 - np.clip((np.arange(config.head_dim // 2) - low) / width, 0, 1)
 
 
 def magnitude(scaling: RopeScaling | None) -> float:

@@ -1,6 +1,5 @@
 """The decoder against a float64 reference, and against itself in windows, batches and exits."""
 
-import functools
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +15,7 @@ PARAMS = toys.params_of(LLAMA)
 TARGET = transformer.target(LLAMA)
 
 
-@functools.partial(jax.jit, static_argnames=())
+@jax.jit
 def forward(target, params, cache, tokens, lengths, depths=None, mask=None):
   return target.forward(params, cache, tokens, lengths, depths, mask)
 
