@@ -11,13 +11,16 @@ die() {
 
 find_python() {
   local candidate
-  for candidate in ${PYTHON:+"$PYTHON"} python3 python3.11 python3.12 python3.13 python3.14 python; do
+  local candidates=(python3 python3.11 python3.12 python3.13 python3.14 python)
+  [[ -z "${PYTHON:-}" ]] || candidates=("$PYTHON")
+  for candidate in "${candidates[@]}"; do
     if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
       echo "$candidate"
       return
     fi
   done
-  die "Python 3.11 or newer is needed; found $(python3 --version 2>/dev/null || echo none)." \
+  die "Python 3.11 or newer is needed; ${candidates[0]} is" \
+    "$("${candidates[0]}" --version 2>/dev/null || echo missing)." \
     "Install one, or name it: PYTHON=/path/to/python $0"
 }
 

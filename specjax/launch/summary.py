@@ -68,10 +68,11 @@ def table(result: dict, gamma: int) -> str:
       f"; V = {costs.window:.2f}, c = {costs.draft_step:.3f} measured here")
   if result["drafting_rounds"] < 1:
     predicted += f"; {result['drafting_rounds']:.0%} of the rounds had a draft, V = 1 in the others"
+  several = len(result["tokens"]) > 1
+  macro = f" ({number(result['tau_macro'], '.2f')} as a mean over prompts)" if several else ""
   rows = [
       ("tau", number(result["tau"], ".2f"),
-       "tokens emitted / target passes, the extra token counted"
-       f" ({number(result['tau_macro'], '.2f')} as a mean over prompts)"),
+       f"tokens emitted / target passes, the extra token counted{macro}"),
       ("alpha", number(result["alpha"], ".2f"), "drafted tokens accepted / tested"),
       ("  by position", positions(result["acceptance_by_position"]),
        "accepted / tested at each position"),
