@@ -16,7 +16,7 @@ from specjax.verify.rule import Rule
 
 TOLERANCE = 1e-12  # of a total variation in float64; what rounding leaves is below 1e-14
 
-_AT_ONCE = 8  # systems; bounds the memory
+_AT_ONCE = 8  # systems
 
 
 class Case(NamedTuple):
@@ -148,7 +148,7 @@ def outcome(rule: Rule, drafts: drafts_lib.Drafts, log_p: Array) -> tuple[Array,
     tv = jax.vmap(lambda each: rounds.total_variation(each, p))(committed)
     return tv.max(), jax.vmap(rounds.accepted)(committed).max()
 
-  return jax.lax.map(one, (drafts, log_p), batch_size=_AT_ONCE)
+  return _in_batches(one, (drafts, log_p))
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -162,4 +162,13 @@ def _optimum(scheme: drafts_lib.Scheme, drafts: drafts_lib.Drafts, log_p: Array,
     ideal = functools.partial(bounds.joint_ideal, log_p=p, depth=scheme.depth)
     return jax.vmap(ideal)(drafts_lib.groups(drafts)).max()
 
-  return jax.lax.map(one, (drafts, log_p), batch_size=_AT_ONCE)
+  return _in_batches(one, (drafts, log_p))
+
+
+def _in_batches(one, systems):
+  """`vmap` in steps, to bound the memory; padded, since a remainder would be compiled once more."""
+  number = jax.tree.leaves(systems)[0].shape[0]
+  missing = -number % _AT_ONCE
+  fill = lambda x: jnp.concatenate([x, jnp.broadcast_to(x[-1:], (missing,) + x.shape[1:])])
+  outcomes = jax.lax.map(one, jax.tree.map(fill, systems), batch_size=_AT_ONCE)
+  return jax.tree.map(lambda x: x[:number], outcomes)

@@ -12,7 +12,7 @@ _CHAINS = (
     chain(3)._replace(name="chain 3, deterministic", siblings=drafts.DETERMINISTIC),
 )
 _PATHS = (paths(2, 2), paths(3, 1))
-_INDEPENDENT = _PATHS + (tree((2, 2), drafts.INDEPENDENT),)
+_INDEPENDENT = _PATHS + (paths(2, 2, drafts.JOINED), tree((2, 2), drafts.INDEPENDENT))
 _DETERMINISTIC = (tree((2, 1), drafts.DETERMINISTIC),)
 _WITHOUT_REPLACEMENT = (
     tree((2, 1), drafts.WITHOUT_REPLACEMENT),
@@ -26,7 +26,7 @@ _WITHOUT_REPLACEMENT = (
 _RESTRICTED = {
     "kseq": _CHAINS + _INDEPENDENT,  # one law for all siblings
     "specinfer": _CHAINS + _INDEPENDENT + _DETERMINISTIC,  # no sibling looks at another
-    "multipath_block": _CHAINS + _PATHS + (paths(3, 2),),
+    "multipath_block": _CHAINS + _PATHS,
     "gumbel": (
         chain(3)._replace(name="chain 3, shared noise", siblings=drafts.SHARED_NOISE),
         chain(3)._replace(

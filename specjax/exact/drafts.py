@@ -5,8 +5,10 @@ A `Scheme` is a tree shape and a way to draw siblings:
   INDEPENDENT          every node from the drafter's law after its parent (chains; SpecTr; K paths).
   WITHOUT_REPLACEMENT  a node never repeats an earlier sibling and records the law without them
                        (recursive rejection, Sequoia). Where nothing is left the node is invalid.
-  MERGED               drawn like INDEPENDENT, then nodes of equal text are merged: the later one
-                       becomes invalid and its children move to the first (K paths as one tree).
+  JOINED               drawn like INDEPENDENT; of nodes with equal text the first takes all children,
+                       the later ones remain as further trials without any.
+  MERGED               the same, but the later ones become invalid, and siblings record the law without
+                       the earlier ones (K paths as one tree).
   DETERMINISTIC        chosen by any function of the text; point masses (prompt lookup, top-k trees).
                        A rule must keep the law for each single draft, so none is averaged over.
   SHARED_NOISE         drawn with the noise of the target's positions, for `gumbel`.
@@ -27,6 +29,7 @@ from specjax.types import Array, Draft, PAD, ROOT
 
 INDEPENDENT = "independent"
 WITHOUT_REPLACEMENT = "without replacement"
+JOINED = "joined"
 MERGED = "merged"
 DETERMINISTIC = "deterministic"
 SHARED_NOISE = "shared noise"
@@ -152,10 +155,11 @@ def _shape(scheme: Scheme, vocab: int) -> _Shape:
   for node, parent in enumerate(scheme.parents):
     texts[:, node + 1] = prefixes.child(texts[:, parent + 1], words[:, node], vocab)
   kept = np.tile(np.array(scheme.drafted, bool), (len(words), 1))
-  if scheme.siblings == MERGED:
+  if scheme.siblings in (JOINED, MERGED):
     equal = (texts[:, 1:, None] == texts[:, None, 1:])
     first = np.where(equal.any(-1), equal.argmax(-1), np.arange(nodes)).astype(np.int32)
-    kept &= first == np.arange(nodes)
+    if scheme.siblings == MERGED:
+      kept &= first == np.arange(nodes)
     parents = np.where(parents == ROOT, ROOT, np.take_along_axis(first, parents, axis=1))
   siblings = (parents[:, :, None] == parents[:, None, :]) & np.tri(nodes, k=-1, dtype=bool)
   tokens = (words[..., None] == np.arange(vocab)) & kept[..., None]

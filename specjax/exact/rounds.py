@@ -100,12 +100,14 @@ def law_of_rounds(
   def from_prefix(rows):
     return one_round(rule, drafts_lib.enumerate_drafts(scheme, log_q[rows]), log_p[rows])
 
+  starts = np.arange(prefixes.count(vocab, length - 1))
+  rows = prefixes.below(vocab, starts, depth)
+  reached = prefixes.child(rows[..., None], np.arange(vocab, dtype=np.int32), vocab)
+  moves = jax.lax.map(from_prefix, rows)  # P(a round that starts at text c ends on each text below)
   ends = jnp.zeros(prefixes.count(vocab, length + depth), log_p.dtype).at[0].set(1)
   for done in range(length):  # ends[c]: the probability that some round ends on the text c
-    starts = np.arange(prefixes.count(vocab, length))[prefixes.level(vocab, done)]
-    rows = prefixes.below(vocab, starts, depth)
-    reached = prefixes.child(rows[..., None], np.arange(vocab, dtype=np.int32), vocab)
-    ends = ends.at[reached].add(ends[starts][:, None, None] * jax.lax.map(from_prefix, rows))
+    here = prefixes.level(vocab, done)
+    ends = ends.at[reached[here]].add(ends[here][:, None, None] * moves[here])
   law_ = ends[prefixes.level(vocab, length + depth)]
   for longer in reversed(range(length, length + depth)):
     law_ = ends[prefixes.level(vocab, longer)] + law_.reshape(-1, vocab).sum(1)
