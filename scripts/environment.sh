@@ -36,7 +36,7 @@ make_environment() {
     "$python" -m venv --clear "$venv" || die "$python cannot make a virtual environment;" \
       "on Debian and Ubuntu: apt install python3-venv"
   fi
-  echo "Installing the pinned packages (about 700 MB, a few minutes the first time)." >&2
+  echo "Installing the pinned packages (a few minutes the first time)." >&2
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
     --requirement "$root/requirements.lock" || die "pip could not install requirements.lock"
   # Everything that the package needs is there; --no-deps keeps the pinned versions.
