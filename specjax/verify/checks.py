@@ -10,18 +10,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import checkify
 
-from specjax.types import Array, Draft
+from specjax.types import Array, Draft, ROOT
 
 _MASS_TOLERANCE = 1e-3  # of a row's total probability; float32 sums over 1e5 tokens stay well below
 
 
-def check(draft: Draft, log_p: Array, trees: bool) -> None:
+def check(draft: Draft, log_p: Array, trees: bool, depth: int | None = None) -> None:
   """Raises ValueError if a draft and the target's laws cannot be judged by a rule.
 
   Args:
     draft: the draft of one row.
     log_p: float[N + 1, V].
     trees: whether the rule accepts drafts that branch.
+    depth: the most nodes that a path may have; not looked at if not given.
   """
   _check_shapes(draft, log_p)
   laws = {"log_p": log_p} if draft.log_q is None else {"log_p": log_p, "draft.log_q": draft.log_q}
@@ -38,6 +39,11 @@ def check(draft: Draft, log_p: Array, trees: bool) -> None:
   check_values(
       f"draft.parents {draft.parents.shape} must be ROOT (-1) or the index of an earlier node.",
       (draft.parents >= -1) & (draft.parents < index))
+  if depth is not None:
+    check_values(
+        f"draft.parents {draft.parents.shape} has a valid node deeper than depth={depth}: the verdict "
+        "has no room for its path.",
+        ~draft.valid | _at_most(draft.parents, depth))
   if not trees:
     check_values(
         f"draft.parents {draft.parents.shape} branches, and this rule judges chains only "
@@ -57,6 +63,17 @@ def _check_shapes(draft: Draft, log_p: Array) -> None:
       raise ValueError(
           f"draft.{name} has shape {value.shape}, but log_p {log_p.shape} asks for {shape}: a draft of "
           "N nodes needs N + 1 rows of log_p, the last of them for the bonus token.")
+  if draft.log_q is not None and draft.log_q.dtype != log_p.dtype:
+    raise ValueError(
+        f"draft.log_q is {draft.log_q.dtype} and log_p {log_p.dtype}; laws must share one dtype.")
+
+
+def _at_most(parents: Array, depth: int) -> Array:
+  """bool[N]: whether the root is reached from each node in that many steps."""
+  at = jnp.arange(parents.shape[0], dtype=jnp.int32)
+  for _ in range(depth):
+    at = jnp.where(at == ROOT, ROOT, parents[at])
+  return at == ROOT
 
 
 def _is_law(rows: Array, wanted: Array | None) -> Array:
@@ -83,7 +100,7 @@ def check_position_keys(keys: Array) -> None:
 
 def check_chains(draft: Draft, rule: str) -> None:
   """Raises ValueError if a draft branches below the root."""
-  index = jnp.arange(draft.tokens.shape[0])
+  index = jnp.arange(draft.tokens.shape[0], dtype=jnp.int32)
   siblings = (draft.parents[:, None] == draft.parents[None, :]) & (index[:, None] != index[None, :])
   check_values(
       f"draft.parents {draft.parents.shape} branches below the root, and {rule} judges separate "

@@ -3,13 +3,15 @@
 Thomas and Pal 2026, arXiv 2602.16961.
 """
 
+import functools
+
 import jax.numpy as jnp
 from jax import lax
 from jax.tree_util import Partial
 
-from specjax.types import Array, Decision, Draft, PAD, ROOT
+from specjax.types import Array, Draft, ROOT
 from specjax.verify import checks, parts, ranks, walk
-from specjax.verify.rule import Rule
+from specjax.verify.rule import Judgement, Rule
 
 
 def multipath_block() -> Rule:
@@ -21,21 +23,41 @@ def multipath_block() -> Rule:
   order, and takes the place of q in `block`. With one path the rule is `block`. More paths can accept
   less: where p = q the pick skews a perfect draft. The order of the tokens is that of `ranks`.
   """
-  return Rule(Partial(_decide), lossless=True, coupled=False, trees=True, bottom_up=True)
+  return Rule(Partial(_judge), lossless=True, coupled=False, trees=True, bottom_up=True)
 
 
-def _decide(draft: Draft, log_p: Array) -> Decision:
+def _judge(draft: Draft, log_p: Array) -> Judgement:
+  """Block verification of the picked path; other nodes are never accepted."""
   checks.check_chains(draft, "multipath_block")
   nodes = draft.tokens.shape[0]
   if nodes == 0:
-    return Decision(jnp.zeros(0, log_p.dtype), log_p)
+    return Judgement(jnp.zeros(0, log_p.dtype), lambda row: log_p[row])
   log_q = parts.draft_law(draft, log_p.shape[-1], log_p.dtype)
-  path = walk.path_to(draft.parents, _pick(draft, log_p, log_q), nodes)
-  return _judge(path, draft, log_p, log_q)
+  child_of = _children_on_path(draft, _pick(draft, log_p, log_q))
+  step = functools.partial(_step_back, draft, log_p, log_q)
+
+  def descend(carry):
+    row, log_w, share, accept = carry
+    child = child_of[row]
+    stepped_back, _, log_w_child, share_child = step(row, child, log_w[row], share[row])
+    accept = accept.at[row].set(stepped_back).at[child + 1].set(jnp.exp(log_w_child))
+    log_w, share = log_w.at[child + 1].set(log_w_child), share.at[child + 1].set(share_child)
+    return child + 1, log_w, share, accept
+
+  zero = jnp.zeros(nodes + 1, log_p.dtype)
+  start = jnp.int32(0), zero, zero.at[0].set(1), zero
+  _, log_w, share, accept = lax.while_loop(
+      lambda carry: child_of[carry[0]] < nodes, descend, start)
+
+  def log_next(row):
+    left = step(row, jnp.minimum(child_of[row], nodes - 1), log_w[row], share[row])[1]
+    return jnp.where(child_of[row] < nodes, jnp.log(left), log_p[row])
+
+  return Judgement(accept[1:], log_next)
 
 
 def _pick(draft: Draft, log_p: Array, log_q: Array) -> Array:
-  """The last node int32[] of the path that is highest in lexicographic order, ROOT if none is valid."""
+  """The last node int32[] of the lexicographically highest path, ROOT if none is valid."""
   def children(standing):
     return draft.valid & standing[draft.parents + 1]
 
@@ -51,29 +73,30 @@ def _pick(draft: Draft, log_p: Array, log_q: Array) -> Array:
   return lax.while_loop(lambda carry: children(carry[0]).any(), descend, (root, jnp.int32(ROOT)))[1]
 
 
-def _judge(path: Array, draft: Draft, log_p: Array, log_q: Array) -> Decision:
-  """Block verification of one path int32[N], down from the root; other nodes are never accepted."""
+def _children_on_path(draft: Draft, last: Array) -> Array:
+  """int32[N + 1]: the node that follows each row on the path to the node `last`, N if none does."""
+  nodes = draft.tokens.shape[0]
+  index = jnp.arange(nodes, dtype=jnp.int32)
+  on_path = walk.contains(walk.path_to(draft.parents, last, nodes), index)
+  rows = jnp.arange(nodes + 1, dtype=jnp.int32)
+  follows = on_path[None, :] & (draft.parents[None, :] + 1 == rows[:, None])
+  return jnp.where(follows, index[None, :], nodes).min(-1)
+
+
+def _step_back(draft: Draft, log_p: Array, log_q: Array, row: Array, child: Array,
+               log_w: Array, share: Array):
+  """Block verification of one row and its picked child, from the row's own weight and share.
+
+  Returns:
+    The acceptance float[] of the row if the child is rejected, the law float[V] that is then left, and
+    the child's weight and share.
+  """
   paths = (draft.valid & (draft.parents == ROOT)).sum().astype(log_p.dtype)
-
-  def pass_on(carry):
-    depth, log_w, share, accept, log_next = carry
-    row, child = jnp.where(depth > 0, path[depth - 1] + 1, 0), path[depth]
-    log_picked, shares = _law_of_the_pick(log_p[row], log_q[child], share, paths)
-    stepped_back, residual = parts.after_rejection(
-        log_w, jnp.exp(log_p[row]), jnp.exp(log_picked))
-    token = draft.tokens[child]
-    log_w = jnp.minimum(log_w + parts.log_ratio(log_p[row, token], log_picked[token]), 0)
-    accept = accept.at[row].set(stepped_back).at[child + 1].set(jnp.exp(log_w))
-    log_next = lax.dynamic_update_index_in_dim(log_next, jnp.log(residual), row, 0)
-    return depth + 1, log_w, shares[token], accept, log_next
-
-  def goes_on(carry):
-    return (carry[0] < path.shape[0]) & (path[jnp.minimum(carry[0], path.shape[0] - 1)] != PAD)
-
-  one = jnp.ones((), log_p.dtype)
-  start = 0, one * 0, one, jnp.zeros(log_p.shape[0], log_p.dtype), log_p
-  *_, accept, log_next = lax.while_loop(goes_on, pass_on, start)
-  return Decision(accept[1:], log_next)
+  log_picked, shares = _law_of_the_pick(log_p[row], log_q[child], share, paths)
+  accept, left = parts.after_rejection(log_w, jnp.exp(log_p[row]), jnp.exp(log_picked))
+  token = draft.tokens[child]
+  log_w_child = jnp.minimum(log_w + parts.log_ratio(log_p[row, token], log_picked[token]), 0)
+  return accept, left, log_w_child, shares[token]
 
 
 def _law_of_the_pick(log_p: Array, log_q: Array, share: Array, paths: Array) -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 from specjax.types import Array
 
 _WIDTH = 1 / 16  # a power of two: the cell of a token is then the same bits wherever it is computed
-_CELLS = 256  # ratios beyond exp(8) share the cell at their end
+_CELLS = 128  # ratios beyond exp(4) share the cell at their end
 _BLOCK = 32
 
 
@@ -45,8 +45,9 @@ def mass_up_to(log_ratio: Array, q: Array) -> Array:
   padded = (0, blocks * _BLOCK - vocab)
   split = lambda x: jnp.pad(x, padded).reshape(blocks, _BLOCK)
   mass, ratio = split(q), split(log_ratio)
-  cell = keys(ratio, jnp.arange(blocks * _BLOCK).reshape(blocks, _BLOCK))[0]
-  block = jnp.arange(blocks)[:, None]
+  ids = jnp.arange(blocks * _BLOCK, dtype=jnp.int32).reshape(blocks, _BLOCK)
+  cell = keys(ratio, ids)[0]
+  block = jnp.arange(blocks, dtype=jnp.int32)[:, None]
 
   table = jnp.zeros((blocks, _CELLS), q.dtype).at[block, cell].add(mass)
   in_blocks_before = _exclusive_cumsum(table)

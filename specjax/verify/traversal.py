@@ -3,13 +3,15 @@
 Weng, Hu, Chen, Liu, Mei, Qiu, Tian, Shi, NeurIPS 2025, arXiv 2505.12398, section 3.
 """
 
+import functools
+
 import jax.numpy as jnp
 from jax import lax
 from jax.tree_util import Partial
 
-from specjax.types import Array, Decision, Draft
+from specjax.types import Array, Draft
 from specjax.verify import parts
-from specjax.verify.rule import Rule
+from specjax.verify.rule import Judgement, Rule
 
 
 def traversal() -> Rule:
@@ -26,27 +28,53 @@ def traversal() -> Rule:
   post-order was rejected, and depend on its ancestors and their earlier children only: one pass in
   index order finds them.
   """
-  return Rule(Partial(_decide), lossless=True, coupled=False, trees=True, bottom_up=True)
+  return Rule(Partial(_judge), lossless=True, coupled=False, trees=True, bottom_up=True)
 
 
-def _decide(draft: Draft, log_p: Array) -> Decision:
+def _judge(draft: Draft, log_p: Array) -> Judgement:
   log_q = parts.draft_law(draft, log_p.shape[-1], log_p.dtype)
+  lose = functools.partial(_lose_children, draft, log_p, log_q)
 
-  def reject(carry, node):
-    """Weighs a node, then takes it away from its parent, whose children come in index order."""
-    log_w, laws = carry
-    parent, index, token, valid, log_s = node
-    log_w_parent, law = log_w[parent], lax.dynamic_index_in_dim(laws, parent, keepdims=False)
-    log_w_node = jnp.minimum(log_w_parent + parts.log_ratio(jnp.log(law[token]), log_s[token]), 0)
-    w_left, law_left = parts.after_rejection(log_w_parent, law, jnp.exp(log_s))
-    log_w = log_w.at[index].set(jnp.where(valid, log_w_node, -jnp.inf))
-    log_w = log_w.at[parent].set(jnp.where(valid, jnp.log(w_left), log_w_parent))
-    law = jnp.where(valid, law_left, law)
-    return (log_w, lax.dynamic_update_index_in_dim(laws, law, parent, 0)), None
+  def visit(log_w, row):
+    log_w, log_w_left, _ = lose(log_w, row)
+    return log_w, log_w_left
 
-  start = jnp.zeros(log_p.shape[0], log_p.dtype), jnp.exp(log_p)
-  rows = draft.parents + 1, jnp.arange(1, log_p.shape[0]), draft.tokens, draft.valid, log_q
-  (log_w, laws), _ = lax.scan(reject, start, rows)
-  return Decision(
-      accept=jnp.where(draft.valid, jnp.exp(log_w[1:]), 0),
-      log_next=jnp.log(laws))
+  root = jnp.full(log_p.shape[0], -jnp.inf, log_p.dtype).at[0].set(0)
+  log_w, log_w_left = lax.scan(visit, root, jnp.arange(log_p.shape[0], dtype=jnp.int32))
+  return Judgement(
+      accept=jnp.where(draft.valid, jnp.exp(log_w_left[1:]), 0),
+      log_next=lambda row: jnp.log(lose(log_w, row)[2]))
+
+
+def _lose_children(draft: Draft, log_p: Array, log_q: Array, log_w: Array, row: Array):
+  """Weighs the children of a row one after the other, and takes each away once it is weighed.
+
+  Args:
+    draft: the drafted nodes of one row.
+    log_p: float[N + 1, V], the target's laws.
+    log_q: float[N, V], the draft's laws.
+    log_w: float[N + 1], the weights with which rows start; that of `row` is known.
+    row: int32[].
+
+  Returns:
+    `log_w` with the children's weights, and the weight float[] and the law float[V] left to `row`.
+  """
+  nodes = draft.tokens.shape[0]
+  if nodes == 0:
+    return log_w, log_w[row], jnp.exp(log_p[row])
+
+  def child_after(node):
+    index = jnp.arange(nodes, dtype=jnp.int32)
+    is_next = draft.valid & (draft.parents == row - 1) & (index > node)
+    return jnp.where(is_next, index, nodes).min()
+
+  def lose(carry):
+    child, log_w, log_w_left, law = carry
+    token, log_s = draft.tokens[child], log_q[child]
+    ratio = parts.log_ratio(jnp.log(law[token]), log_s[token])
+    log_w = log_w.at[child + 1].set(jnp.minimum(log_w_left + ratio, 0))
+    w_left, law = parts.after_rejection(log_w_left, law, jnp.exp(log_s))
+    return child_after(child), log_w, jnp.log(w_left), law
+
+  start = child_after(-1), log_w, log_w[row], jnp.exp(log_p[row])
+  return lax.while_loop(lambda carry: carry[0] < nodes, lose, start)[1:]

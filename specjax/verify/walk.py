@@ -104,13 +104,14 @@ def earlier_siblings(parents: Array) -> Array:
 def chains(parents: Array) -> Array:
   """int32[N]: which child of the root, counted from 0, each node descends from."""
   def inherit(above, node):
-    parent = parents[node]
-    own = jnp.where(parent == ROOT, ordinals[node], above[parent])
-    return above.at[node].set(own), None
+    row, parent, ordinal = node
+    own = jnp.where(parent == ROOT, ordinal, above[parent + 1])
+    return above.at[row].set(own), own
 
+  rows = jnp.arange(1, parents.shape[0] + 1, dtype=jnp.int32)  # row n + 1 holds node n
   ordinals = jnp.cumsum(parents == ROOT, dtype=jnp.int32) - 1
-  nodes = jnp.arange(parents.shape[0], dtype=jnp.int32)
-  return lax.scan(inherit, ordinals, nodes)[0]
+  above = jnp.zeros(parents.shape[0] + 1, jnp.int32)
+  return lax.scan(inherit, above, (rows, parents, ordinals))[1]
 
 
 def sibling_ranks(parents: Array) -> Array:
