@@ -12,7 +12,7 @@ import pathlib
 import sys
 
 from absl import app as absl_app
-from absl import flags
+from absl import flags, logging
 
 from specjax.launch import config, errors, runtime, strict_json
 
@@ -78,6 +78,8 @@ def _start(main, argv):
   if OUT.value is not None:  # before the work, not after it
     pathlib.Path(OUT.value).mkdir(parents=True, exist_ok=True)
   runtime.configure()
+  if not flags.FLAGS["verbosity"].present:  # JAX tells of every backend that is not there
+    logging.set_verbosity(logging.WARNING)
   return main(argv)
 
 

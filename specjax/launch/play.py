@@ -1,13 +1,16 @@
 """Plays conversations with speculative and plain decoding in turn, and takes the time of both."""
 
+import functools
 import itertools
 import time
-from typing import Callable, NamedTuple
+from typing import Callable, NamedTuple, Sequence
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from specjax import decode
+from specjax.launch import stops
 from specjax.launch.build import Setup
 from specjax.launch.prompts import Conversation
 from specjax.stats.counts import Counts
@@ -39,7 +42,7 @@ class Run(NamedTuple):
 
 def play(
     setup: Setup, conversations: list[Conversation], key: jax.Array, *, max_new_tokens: int,
-    batch_size: int, template: bool, repeats: int = 1,
+    batch_size: int, template: bool, stop: Sequence[str] = (), repeats: int = 1,
     progress: Callable[[int], None] = lambda turns: None) -> list[Answer]:
   """Answers every turn of every conversation, in their order; later turns see earlier answers.
 
@@ -55,6 +58,8 @@ def play(
     batch_size: conversations decoded together; in strict mode they are decoded one by one, since
       the width of a batch would change the bits.
     template: apply the model's chat template; else the bare texts, one after the other.
+    stop: strings that end an answer; an answer's text ends before the first of them. The rounds are
+      then driven from the host, both ways.
     repeats: times each decoding is measured; the median counts.
     progress: called with the number of turns that have just been answered.
 
@@ -76,10 +81,10 @@ def play(
           for index in playing]
       rows = [row_ids[index] + turn for index in playing]
       fast, slow = _both_ways(
-          setup, key, prompts, rows, max_new_tokens, repeats, swap=next(batches) % 2 == 1)
+          setup, key, prompts, rows, max_new_tokens, stop, repeats, swap=next(batches) % 2 == 1)
       for place, index in enumerate(playing):
         answers[index].append(
-            _answer(setup, conversations[index], turn, prompts[place], place, fast, slow))
+            _answer(setup, conversations[index], turn, prompts[place], place, stop, fast, slow))
       progress(len(playing))
   return list(itertools.chain.from_iterable(answers))
 
@@ -122,7 +127,8 @@ def pad(prompts: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
   return padded, lengths
 
 
-def _both_ways(setup, key, prompts, rows, max_new_tokens, repeats, swap) -> tuple[Run, Run]:
+def _both_ways(
+    setup, key, prompts, rows, max_new_tokens, stop, repeats, swap) -> tuple[Run, Run]:
   """The speculative and the plain run of one batch."""
   decoders = [setup.speculative, setup.plain]
   runs = [[], []]
@@ -130,19 +136,22 @@ def _both_ways(setup, key, prompts, rows, max_new_tokens, repeats, swap) -> tupl
     order = (1, 0) if (repeat + swap) % 2 else (0, 1)
     for which in order:
       runs[which].append(
-          _run(setup, decoders[which], key, prompts, rows, max_new_tokens))
+          _run(setup, decoders[which], key, prompts, rows, max_new_tokens, stop))
   median = lambda some: sorted(some, key=lambda run: run.seconds)[len(some) // 2]
   return median(runs[0]), median(runs[1])
 
 
-def _run(setup, decoder, key, prompts, rows, max_new_tokens) -> Run:
+def _run(setup, decoder, key, prompts, rows, max_new_tokens, stop) -> Run:
   padded, begins = pad(prompts)
   state = decoder.init(
       setup.params, padded, begins, max_new_tokens=max_new_tokens,
       eos=setup.model.tokenizer.eos_ids, rows=np.array(rows, np.int32))
-  state = _compiled(decoder, key, setup.params, state)
+  run = decode.run
+  if stop:
+    run = functools.partial(decode.run_until, ends=stops.ends(setup.model.tokenizer, stop))
+  state = _compiled(run, decoder, key, setup.params, state)
   begin = time.perf_counter()
-  state, counts = jax.block_until_ready(decode.run(decoder, key, setup.params, state))
+  state, counts = jax.block_until_ready(run(decoder, key, setup.params, state))
   seconds = time.perf_counter() - begin
   decode.check_finite(state.failed, state.lengths)
   ends, tokens = np.asarray(state.lengths), np.asarray(state.tokens)
@@ -150,18 +159,20 @@ def _run(setup, decoder, key, prompts, rows, max_new_tokens) -> Run:
   return Run(answers, jax.tree.map(np.asarray, counts), seconds)
 
 
-def _compiled(decoder, key, params, state):
-  """The same state, the loop compiled: a state whose rows are done comes back as it was."""
+def _compiled(run, decoder, key, params, state):
+  """The same state, `run` compiled: a state whose rows are done comes back as it was."""
   state = jax.block_until_ready(state)
-  idle, _ = decode.run(decoder, key, params, state._replace(done=np.ones_like(state.done)))
-  return idle._replace(done=np.zeros_like(idle.done))
+  first, done = state.round, state.done
+  idle, _ = run(decoder, key, params, state._replace(done=jnp.ones_like(done), round=first + 0))
+  return idle._replace(done=done, round=first)
 
 
-def _answer(setup, conversation, turn, prompt, place, fast: Run, slow: Run) -> Answer:
+def _answer(setup, conversation, turn, prompt, place, stop, fast: Run, slow: Run) -> Answer:
   tokens, plain = fast.tokens[place], slow.tokens[place]
-  share = lambda run: run.seconds * len(run.tokens[place]) / sum(map(len, run.tokens))
+  text = setup.model.tokenizer.decode(tokens, skip_special_tokens=True)
+  share = lambda run: run.seconds * len(run.tokens[place]) / max(1, sum(map(len, run.tokens)))
   return Answer(
       name=conversation.name, category=conversation.category, turn=turn, prompt=prompt,
-      tokens=tokens, text=setup.model.tokenizer.decode(tokens, skip_special_tokens=True),
+      tokens=tokens, text=stops.cut(text, stop),
       baseline_tokens=plain, counts=jax.tree.map(lambda count: count[place], fast.counts),
       seconds=share(fast), baseline_seconds=share(slow))

@@ -1,0 +1,38 @@
+"""Stop strings: texts that end an answer, wherever among tokens and blocks they fall."""
+
+from typing import Callable, Sequence
+
+from specjax.loading.tokenizer import Tokenizer
+
+
+def ends(tokenizer: Tokenizer, strings: Sequence[str]) -> Callable[[int, list[int]], int | None]:
+  """The `ends` of `decode.run_until`: keeps the tokens up to the one that completes a stop string.
+
+  Raises:
+    ValueError: an empty stop string.
+  """
+  if "" in strings:
+    raise ValueError("--stop: a stop string must not be empty")
+  text = lambda tokens: tokenizer.decode(tokens, skip_special_tokens=True)
+  found = lambda tokens: any(string in text(tokens) for string in strings)
+  known = {}  # row -> tokens that are known to hold no stop string
+
+  def end(row: int, tokens: list[int]) -> int | None:
+    if not found(tokens):
+      known[row] = len(tokens)
+      return None
+    return next(n for n in range(known.pop(row, 0), len(tokens) + 1) if found(tokens[:n]))
+
+  return end
+
+
+def cut(text: str, strings: Sequence[str]) -> str:
+  """The text before the first stop string."""
+  return text[:min((text.find(s) for s in strings if s in text), default=len(text))]
+
+
+def begun(text: str, strings: Sequence[str]) -> int:
+  """How many characters at the end of a text may be the beginning of a stop string."""
+  lengths = range(1, max(map(len, strings), default=1))
+  return max(
+      (n for n in lengths if any(text.endswith(s[:n]) for s in strings if n < len(s))), default=0)
