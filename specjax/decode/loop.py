@@ -71,19 +71,21 @@ def rounds(
   """`step` driven from the host: yields each round as it is played, until every row is done.
 
   The state is donated, and so are the arrays of a yielded one to the next round: copy what should be
-  kept. A caller that finds the end of a row by itself (a stop string, say) may `send` a bool[B] of
+  kept. At least one round is played, an idle one if all rows are done. A caller that finds the end of a row by itself (a stop string, say) may `send` a bool[B] of
   rows to finish.
 
   Raises:
     FloatingPointError: as `generate`.
   """
-  while not np.asarray(state.done).all():
+  done = False
+  while not done:
     played = _play(decoder, key, params, state)
     state = played.state
     check_finite(state.failed, state.lengths)
     finished = yield played
     if finished is not None:
       state = state._replace(done=state.done | jnp.asarray(finished))
+    done = np.asarray(state.done).all()
 
 
 def check_finite(failed: Array, lengths: Array) -> None:

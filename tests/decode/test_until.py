@@ -31,7 +31,7 @@ def test_without_an_end_it_is_generate():
   jax.tree.map(np.testing.assert_array_equal, until(lambda row, tokens: None, eos=(3,)), whole)
 
 
-def test_rows_that_are_done_play_no_round():
+def test_rows_that_are_done_stay_as_they_are():
   state = DECODER.init(None, PROMPTS, LENGTHS, max_new_tokens=24)
   idle, stats = decode.run_until(
       DECODER, KEY, None, state._replace(done=np.ones(2, bool)), lambda row, tokens: 0)
