@@ -24,12 +24,14 @@ def typical(epsilon: float = 0.09, delta: float = 0.3) -> Rule:
 
   Args:
     epsilon: the threshold where the target is sure of itself, in [0, 1].
-    delta: the threshold relative to exp(-H) where it is not, in [0, 1].
+    delta: the threshold relative to exp(-H) where it is not, at least 0.
 
   Raises:
     ValueError: a number outside of its range.
   """
-  numbers = checks.check_number("epsilon", epsilon, 0, 1), checks.check_number("delta", delta, 0, 1)
+  numbers = (
+      checks.check_number("epsilon", epsilon, 0, 1),
+      checks.check_number("delta", delta, 0, float("inf")))
   return Rule(
       Partial(_judge, *numbers), lossless=False, coupled=False, trees=True, bottom_up=False)
 
