@@ -1,5 +1,7 @@
 """Logits to laws: transforms that compose, and the laws and tokens that come of them."""
 
+from specjax.logits.draw import draw
+from specjax.logits.intersect import intersect
 from specjax.logits.law import log_law, log_residual, noise, residual, sample, tv
 from specjax.logits.penalty import (
     frequency_penalty,

@@ -9,6 +9,7 @@ import itertools
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jax.tree_util import Partial
 
 from specjax.types import Array, Draft
@@ -44,18 +45,21 @@ class _Judge:
   width: int
 
   def __call__(self, draft: Draft, log_p: Array) -> Judgement:
+    # One order after the other, since each one's laws fill the cache.
     turns = _turns(draft.parents, min(self.width, draft.tokens.shape[0]))
-    reach = jax.vmap(lambda turn: residuals.reaches(draft, log_p, turn))(turns)
-    accept = jax.vmap(lambda turn, reach: residuals.acceptances(draft, log_p, turn, reach))(
-        turns, reach)
-    ends, stays = jax.vmap(lambda turn, accept: _outcomes(draft.parents, turn, accept))(turns, accept)
+    reach = lax.map(lambda turn: residuals.reaches(draft, log_p, turn), turns)
+    accept = jax.vmap(lambda *order: residuals.acceptances(draft, log_p, *order))(turns, reach)
+    ends, stays = jax.vmap(lambda *order: _outcomes(draft.parents, *order))(turns, accept)
 
     def log_next(row):
-      def left(reach, stays):
-        rest = residuals.left_at(draft, log_p, reach, row)
-        return stays * jnp.exp(parts.log_normalised(rest, log_p[row]))
+      def add(total, order):
+        reach, stays = order
+        left = residuals.left_at(draft, log_p, reach, row)
+        mass = left.sum()
+        return total + stays[row] / jnp.where(mass > 0, mass, 1) * left, None
 
-      return parts.log_normalised(jax.vmap(left)(reach, stays[:, row]).sum(0), log_p[row])
+      total, _ = lax.scan(add, jnp.zeros_like(log_p[row]), (reach, stays))
+      return parts.log_normalised(total, log_p[row])
 
     return Judgement(_in_index_order(draft.parents, ends.mean(0), stays.mean(0)), log_next)
 
