@@ -58,6 +58,11 @@ def test_what_a_run_prints(files):
   assert json.loads((files / "out" / "decode.json").read_text()) == first
   assert result(seeded)["identical_to_baseline"] is None
   assert result(seeded)["manifest"]["seed"] == 9007199254740993
+  manifest = first["manifest"]
+  assert manifest["prng"] == {"implementation": "threefry2x32", "threefry_partitionable": True}
+  assert manifest["matmul_precision"] == "highest"
+  assert "--xla_gpu_deterministic_ops=true" in manifest["xla_flags"]
+  assert manifest["config"]["target"] == str(TINY) and len(manifest["models"]["target"]) == 64
   # Coupled text depends on the seed and the target alone: not on gamma, drafter or batch.
   assert result(coupled)["tokens"] == result(again)["tokens"]
   assert result(coupled)["identical_to_baseline"] is result(again)["identical_to_baseline"] is True

@@ -1,0 +1,27 @@
+"""An experiment that does what --what says."""
+
+from absl import flags
+
+from specjax.launch import app
+
+_WHAT = flags.DEFINE_enum(
+    "what", "result", ["result", "failure", "mistake", "bug", "bug of jax", "interrupt"], "to do")
+
+
+def main(_):
+  if _WHAT.value == "mistake":
+    raise ValueError("this is\n  not how it is done")
+  if _WHAT.value == "bug":
+    return {}["absent"]
+  if _WHAT.value == "bug of jax":
+    import jax.numpy as jnp
+    return jnp.zeros(3).reshape(2, 2)
+  if _WHAT.value == "interrupt":
+    raise KeyboardInterrupt
+  print("words for people")
+  app.emit("toy", dict(number=float("nan"), text="é\n"))
+  return 1 if _WHAT.value == "failure" else 0
+
+
+if __name__ == "__main__":
+  app.run(main)
