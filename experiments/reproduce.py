@@ -28,8 +28,9 @@ _LEGEND = """
 - **value**: the published number. **origin** says what it is: printed by the paper; quoted from it
   by another text; unchecked (the paper's, but not compared with its text); derived (it follows from
   the paper's formula or algorithm); arithmetic (no source: arithmetic on the numbers in the row).
-- **kind**: exact (a formula or an enumeration), simulated (seeded draws), measured here (counted on
-  a run of the decoder), needs weights (large models: run the command; nothing is claimed here).
+- **kind**: exact (a formula or an enumeration), simulated (seeded draws; the tolerance is 3 sigma,
+  a false alarm for 1 seed in 370), measured here (counted on a run of the decoder), needs weights
+  (large models: run the command; nothing is claimed here).
 - **verdict**: reproduced if |ours - value| <= tolerance for every number of the row; direction only
   if the two are not comparable but have the same sign.
 - Pairs of laws, target first, read after every prefix: AB (1/3, 2/3), (2/3, 1/3); P3 (.3, .4, .3),

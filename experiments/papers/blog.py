@@ -8,6 +8,7 @@ import functools
 from experiments.papers import toys
 from experiments.papers.claim import ARITHMETIC, Claim, Paper
 from specjax import theory
+from specjax.exact import coupling
 
 _PAIRS = (  # the only two pairs of one-decimal laws over 3 or 4 tokens that print as .679 and .70
     ((0.4, 0.3, 0.3), (0.1, 0.4, 0.5)),
@@ -34,6 +35,9 @@ def _gumbel():
     yield Claim(place, "acceptance under shared Gumbel noise", 0.679,
                 functools.partial(toys.gumbel, (p, q)), 0.0005, origin=ARITHMETIC,
                 note="the pair of the post is not known")
+    yield Claim(place, "lower bound (1 - TV) / (1 + TV)", 0.5385,
+                functools.partial(toys.closed, coupling.guarantee, (p, q)), 0.00005,
+                origin=ARITHMETIC)
     yield Claim(place, "overlap 1 - TV of the same pair", 0.70,
                 functools.partial(toys.overlap, (p, q)), origin=ARITHMETIC)
 

@@ -17,7 +17,7 @@ def coupled(make: Callable, laws: tuple, paths: int, number: int, seed: int) -> 
   """How often a coupled rule accepts one of `paths` drafts of one position, over `number` draws."""
   log_p, log_q = _logs(toys.padded(laws, 3))
   keys = jax.random.split(jax.random.key(seed), number)
-  return (_positions(make(), paths, log_p, log_q, keys).count - 1).mean().item()
+  return (_verdicts(make(), paths, log_p, log_q, keys).count - 1).mean().item()
 
 
 def changed_by_drafter(make: Callable, laws: tuple, number: int, seed: int) -> int:
@@ -25,22 +25,24 @@ def changed_by_drafter(make: Callable, laws: tuple, number: int, seed: int) -> i
   log_p, log_q = _logs(laws)
   keys = jax.random.split(jax.random.key(seed), number)
   first, second = (
-      _positions(make(), 1, log_p, drafter, keys).tokens[:, 0]
+      _verdicts(make(), 1, log_p, drafter, keys).tokens[:, 0]
       for drafter in (log_q, jnp.full_like(log_q, -np.log(log_q.size))))
   return (first != second).sum().item()
 
 
 @functools.partial(jax.jit, static_argnums=1)
-def _positions(rule, paths, log_p, log_q, keys):
+def _verdicts(rule, paths, log_p, log_q, keys):
+  """Verdicts on drafts of one position, each drawn with the noise that the rule asks for."""
+  repeat = lambda law, rows: jnp.broadcast_to(law, (rows, law.shape[0]))
+
   def one(key):
     first, after = jax.random.split(key)
-    noise = [first] if paths == 1 else [keys_lib.path(first, k) for k in range(paths)]
+    noise = [first] if paths == 1 else [keys_lib.path(first, path) for path in range(paths)]
     draft = Draft(
         tokens=jnp.stack([law.sample(each, log_q) for each in noise]),
-        parents=jnp.full(paths, -1, jnp.int32),
-        log_q=jnp.broadcast_to(log_q, (paths, log_q.shape[0])), valid=jnp.ones(paths, bool))
-    rows = jnp.broadcast_to(log_p, (paths + 1, log_p.shape[0]))
-    return rule.verify(jnp.stack([first, after]), draft, rows, depth=1)
+        parents=jnp.full(paths, -1, jnp.int32), log_q=repeat(log_q, paths),
+        valid=jnp.ones(paths, bool))
+    return rule.verify(jnp.stack([first, after]), draft, repeat(log_p, paths + 1), depth=1)
 
   return jax.lax.map(one, keys, batch_size=min(keys.shape[0], 20_000))
 

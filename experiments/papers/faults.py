@@ -7,8 +7,10 @@ they come out as predicted shows that the certificates of `experiments.certify` 
 import dataclasses
 import functools
 
+import jax
 import jax.numpy as jnp
 from jax.tree_util import Partial
+import numpy as np
 
 from experiments.papers import backward, draws, rounds, toys
 from experiments.papers.claim import Paper, SIMULATED, derived
@@ -52,6 +54,11 @@ def without_residual() -> Rule:
   return Rule(Partial(_from_p), lossless=False, coupled=False, trees=False, bottom_up=False)
 
 
+def rejected_token_zeroed() -> Rule:
+  """Token verification whose residual is p without the rejected token. One position."""
+  return Rule(Partial(_zeroed), lossless=False, coupled=False, trees=True, bottom_up=False)
+
+
 def unnormalised() -> Rule:
   """Recursive rejection, without replacement, that never renormalises q. One position."""
   return Rule(Partial(_same_q), lossless=False, coupled=False, trees=True, bottom_up=False)
@@ -90,6 +97,13 @@ def _from_p(draft, log_p):
   return Decision(verify.token().decide(draft, log_p).accept, log_p)
 
 
+def _zeroed(draft, log_p):
+  rest = log_p[0].at[draft.tokens[0]].set(-jnp.inf)
+  after = jax.nn.log_softmax(rest)
+  accept = verify.recursive().decide(draft, log_p).accept
+  return Decision(accept, jnp.concatenate([after[None], log_p[1:]]))
+
+
 def _same_q(draft, log_p):
   return verify.recursive().decide(
       draft._replace(log_q=jnp.broadcast_to(draft.log_q[:1], draft.log_q.shape)), log_p)
@@ -125,6 +139,8 @@ def _one_position():
                 lambda: toys.output(unnormalised, toys.P3, 2, toys.WITHOUT))
   yield derived("residual forgotten", "a draw from p after a rejection, AB", (4 / 9, 5 / 9),
                 lambda: toys.output(without_residual, toys.AB))
+  yield derived("residual p without the rejected token", "TV, P3", 1 / 14, lambda: np.abs(
+      toys.output(rejected_token_zeroed, toys.P3) - np.asarray(toys.P3[0])).sum() / 2)
   yield derived("K-SEQ, rho below rho*", "rho = 1 with 2 drafts, AB", (4 / 9, 5 / 9),
                 lambda: toys.output(kseq_with_rho_one, toys.AB, 2))
   yield derived("vllm 47386", "draft noise read again for the residual, p = (.1, .5, .4), q = "

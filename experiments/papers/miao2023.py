@@ -15,12 +15,14 @@ from specjax.verify import Rule
 _NAIVE = (  # pair, laws, drafts, P(a drafted token is emitted)
     ("AB", toys.AB, 2, 2 / 3), ("AB", toys.AB, 3, 64 / 81), ("P3", toys.P3, 2, 0.513),
     ("R3", toys.R3, 2, 0.483), ("(3/4, 1/4), (1/4, 3/4)", toys.SWAPPED, 2, 9 / 16),
-    ("uniform on 2 of 4", toys.HALF, 2, 7 / 16), ("uniform on 2 of 4", toys.HALF, 4, 175 / 256))
+    ("uniform on 2 of 4", toys.HALF, 2, 7 / 16), ("uniform on 2 of 4", toys.HALF, 4, 175 / 256),
+    ("(1, 0), (1/2, 1/2)", toys.SURE, 2, 3 / 4))
 
 _NAIVE_TREE = (
     ("AB", toys.AB, 2, 7 / 9), ("AB", toys.AB, 3, 23 / 27), ("P3", toys.P3, 2, 3 / 4),
-    ("R3", toys.R3, 2, 0.76), ("uniform on 2 of 4", toys.HALF, 2, 5 / 8),
-    ("uniform on 2 of 4", toys.HALF, 4, 101 / 128))
+    ("R3", toys.R3, 2, 0.76), ("(3/4, 1/4), (1/4, 3/4)", toys.SWAPPED, 2, 5 / 8),
+    ("uniform on 2 of 4", toys.HALF, 2, 5 / 8), ("uniform on 2 of 4", toys.HALF, 4, 101 / 128),
+    ("(1, 0), (1/2, 1/2)", toys.SURE, 2, 3 / 4))
 
 
 def naive_tree() -> Rule:

@@ -9,9 +9,8 @@ import numpy as np
 
 from experiments.papers import toys
 from specjax import exact
-from specjax.exact import bounds, drafts, systems
-from specjax.exact.certify import default_systems, outcome
-from specjax.exact.rounds import one_round
+from specjax.exact import bounds, drafts, race, systems
+from specjax.exact import rounds as exact_rounds
 from specjax.types import Draft
 
 _RANDOM = 20  # random systems of a certificate, beside the degenerate ones
@@ -32,12 +31,14 @@ def judged(make: Callable, scheme: drafts.Scheme, laws: tuple) -> tuple[float, f
   """(TV of the text from the target's law, E[accepted tokens]) of a rule on all drafts."""
   if len(scheme.parents) <= _NODES:
     laws = toys.padded(laws, _TOKENS)
-  return _judge(make(), *toys.enumerate_drafts(scheme, laws))
+  log_p, every = toys.enumerate_drafts(scheme, laws)
+  return tuple(value.item() for value in _outcome(make(), every, log_p))
 
 
-def _judge(rule, log_p, every):
-  one_system = jax.tree.map(lambda leaf: leaf[None], every)
-  return tuple(value.item() for value in outcome(rule, one_system, log_p[None]))
+@toys.jit
+def _outcome(rule, every, log_p):
+  committed = exact_rounds.one_round(rule, every, log_p)
+  return exact_rounds.total_variation(committed, log_p), exact_rounds.accepted(committed)
 
 
 def tau(make: Callable, scheme: drafts.Scheme, laws: tuple) -> float:
@@ -83,14 +84,15 @@ def joined_paths(make: Callable, laws: tuple) -> tuple[float, float]:
       parents=jnp.broadcast_to(jnp.array([-1, -1, 0, 0, 1, 1], jnp.int32), (equal.shape[0], 6)),
       valid=jnp.stack([always, always, always, equal, equal, always], axis=1))
   texts = jnp.concatenate([every.prefixes[:, :1], every.prefixes[:, 1 + nodes]], axis=1)
-  return _judge(make(), log_p, drafts.Drafts(draft, every.weight, texts))
+  found = _outcome(make(), drafts.Drafts(draft, every.weight, texts), log_p)
+  return tuple(value.item() for value in found)
 
 
 @toys.in_float64
 def committed(make: Callable, scheme: drafts.Scheme, laws: tuple) -> np.ndarray:
   """float[M, V]: P(the round accepts exactly the text c, the extra token is v)."""
   log_p, every = toys.enumerate_drafts(scheme, laws)
-  return np.asarray(toys.jit(one_round)(make(), every, log_p))
+  return np.asarray(toys.jit(exact_rounds.one_round)(make(), every, log_p))
 
 
 @toys.in_float64
@@ -106,6 +108,18 @@ def _joint_ideal(scheme, log_p, log_q):
   return bounds.joint_ideal(drafts.enumerate_drafts(scheme, log_q), log_p, scheme.depth)
 
 
+@toys.in_float64
+def coupled_tau(laws: tuple, paths: int, length: int) -> float:
+  """E[tau] of paths whose Gumbel noise the target shares."""
+  tables = systems.context_free("", *toys.padded(laws, _TOKENS), length)
+  return _race(jnp.asarray(tables.log_p[0]), jnp.asarray(tables.log_q[0]), paths).item()
+
+
+@functools.partial(toys.jit, static_argnums=2)
+def _race(log_p, log_q, paths):
+  return race.accepted(log_p, log_q, paths)
+
+
 @functools.lru_cache(maxsize=None)
 def certificate(make: Callable, scheme: drafts.Scheme):
   """The certificate over random and degenerate systems with three tokens."""
@@ -116,30 +130,31 @@ def certificate(make: Callable, scheme: drafts.Scheme):
 @toys.in_float64
 def largest_gap(first: Callable, second: Callable, gamma: int) -> float:
   """The largest difference between two rules in P(the round accepts the text c, then v)."""
-  tables = default_systems(3, gamma, _RANDOM, seed=0)
-  log_p, log_q = jnp.asarray(tables.log_p), jnp.asarray(tables.log_q)
-  return _largest_gap(first(), second(), drafts.chain(gamma), log_p, log_q).item()
-
-
-@functools.partial(toys.jit, static_argnums=2)
-def _largest_gap(first, second, scheme, log_p, log_q):
-  def gap(tables):
-    p, q = tables
-    every = drafts.enumerate_drafts(scheme, q)
-    return jnp.abs(one_round(first, every, p) - one_round(second, every, p)).max()
-
-  return jax.lax.map(gap, (log_p, log_q)).max()
+  tables = _systems(gamma)
+  one, other = (_all_rounds(make(), drafts.chain(gamma), *tables) for make in (first, second))
+  return jnp.abs(one - other).max().item()
 
 
 @toys.in_float64
 def least_gain(first: Callable, second: Callable, gamma: int) -> float:
   """The smallest E[tau] of one rule less that of another, over random and degenerate systems."""
-  tables = default_systems(3, gamma, _RANDOM, seed=0)
-  every = _enumerate_all(drafts.chain(gamma), jnp.asarray(tables.log_q))
-  gains = [outcome(make(), every, jnp.asarray(tables.log_p))[1] for make in (first, second)]
-  return (gains[0] - gains[1]).min().item()
+  one, other = (
+      jax.vmap(exact_rounds.accepted)(_all_rounds(make(), drafts.chain(gamma), *_systems(gamma)))
+      for make in (first, second))
+  return (one - other).min().item()
 
 
-@functools.partial(toys.jit, static_argnums=0)
-def _enumerate_all(scheme, log_q):
-  return jax.vmap(functools.partial(drafts.enumerate_drafts, scheme))(log_q)
+def _systems(gamma: int):
+  """log p and log q, float[S, M, V], of random and degenerate systems with three tokens."""
+  tables = systems.concatenate(
+      systems.random(0, _RANDOM, 3, gamma), systems.degenerate(3, gamma))
+  return jnp.asarray(tables.log_p), jnp.asarray(tables.log_q)
+
+
+@functools.partial(toys.jit, static_argnums=1)
+def _all_rounds(rule, scheme, log_p, log_q):
+  def one(tables):
+    p, q = tables
+    return exact_rounds.one_round(rule, drafts.enumerate_drafts(scheme, q), p)
+
+  return jax.lax.map(one, (log_p, log_q))

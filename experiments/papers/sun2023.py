@@ -17,7 +17,8 @@ _ROWS = (  # pair, laws, drafts, rho* (None: no acceptance shows it), acceptance
     ("P3", toys.P3, 2, 1.4, 0.84, 0.89), ("R3", toys.R3, 2, 1.456776, 0.791355, 0.86),
     ("(3/4, 1/4), (1/4, 3/4)", toys.SWAPPED, 2, 1.59307, 0.648268, 11 / 16),
     ("uniform on 2 of 4", toys.HALF, 2, None, 3 / 4, 3 / 4),
-    ("uniform on 2 of 4", toys.HALF, 4, None, 15 / 16, 15 / 16))
+    ("uniform on 2 of 4", toys.HALF, 4, None, 15 / 16, 15 / 16),
+    ("(1, 0), (1/2, 1/2)", toys.SURE, 2, None, 3 / 4, 3 / 4))
 
 
 @toys.in_float64

@@ -33,19 +33,24 @@ _MEASURED = (  # target, drafter, acceptance lengths of token-level verification
 
 @functools.lru_cache(maxsize=None)
 @toys.in_float64
-def _example(make, nodes: int) -> np.ndarray:
-  """Acceptance of every node in the worked example: a with children b and c, then c with child a.
-
-  `nodes` keeps the first of them only. Siblings are drawn without replacement.
-  """
+def _accept(make, tokens: tuple, parents: tuple) -> np.ndarray:
+  """Acceptance of every node of a tree over P3; siblings are drawn without replacement."""
   p, q = map(np.asarray, toys.P3)
-  without = lambda token: np.where(np.arange(3) == token, 0, q) / (1 - q[token])
-  laws = jnp.asarray(np.stack([q, q, without(_B), without(_A), q])[:nodes])
+  laws = np.tile(q, (len(tokens), 1))
+  for node, parent in enumerate(parents):
+    before = [tokens[other] for other in range(node) if parents[other] == parent]
+    laws[node, before] = 0
   draft = Draft(
-      tokens=jnp.asarray([_A, _B, _C, _C, _A][:nodes], jnp.int32),
-      parents=jnp.asarray([-1, 0, 0, -1, 3][:nodes], jnp.int32),
-      log_q=jnp.log(laws), valid=jnp.ones(nodes, bool))
-  return np.asarray(toys.decide(make(), draft, jnp.log(jnp.tile(p, (nodes + 1, 1)))).accept)
+      tokens=jnp.asarray(tokens, jnp.int32), parents=jnp.asarray(parents, jnp.int32),
+      log_q=jnp.log(jnp.asarray(laws / laws.sum(-1, keepdims=True))),
+      valid=jnp.ones(len(tokens), bool))
+  rows = jnp.log(jnp.tile(p, (len(tokens) + 1, 1)))
+  return np.asarray(toys.decide(make(), draft, rows).accept)
+
+
+def _example(make, nodes: int) -> np.ndarray:
+  """The first nodes of the worked example: a with children b and c, then c with child a."""
+  return _accept(make, (_A, _B, _C, _C, _A)[:nodes], (-1, 0, 0, -1, 3)[:nodes])
 
 
 def _worked_example():
@@ -60,6 +65,9 @@ def _worked_example():
               lambda: np.prod(_example(verify.token, 2)))
   yield Claim("section 2.2", "recursive rejection: acceptance of a, then of b, then of c below a",
               (1 / 2, 1, 1), lambda: _example(verify.recursive, 5)[:3])
+  yield Claim("section 2.2", "recursive rejection: acceptance of b, and of c, once a was rejected",
+              (4 / 9, 1), lambda: [_accept(verify.recursive, (_A, second), (-1, -1))[1]
+                                   for second in (_B, _C)])
 
 
 def _trees():

@@ -9,7 +9,8 @@ from specjax import verify
 _ROWS = (
     ("AB", toys.AB, 2, 7 / 9), ("AB", toys.AB, 3, 23 / 27), ("P3", toys.P3, 2, 41 / 50),
     ("R3", toys.R3, 2, 0.76), ("(3/4, 1/4), (1/4, 3/4)", toys.SWAPPED, 2, 5 / 8),
-    ("uniform on 2 of 4", toys.HALF, 2, 3 / 4), ("uniform on 2 of 4", toys.HALF, 4, 15 / 16))
+    ("uniform on 2 of 4", toys.HALF, 2, 3 / 4), ("uniform on 2 of 4", toys.HALF, 4, 15 / 16),
+    ("(1, 0), (1/2, 1/2)", toys.SURE, 2, 3 / 4))
 
 
 def _on_paths():

@@ -55,7 +55,7 @@ def test_numbers_of_large_models_are_never_computed(rows):
 
 def test_figures_without_a_source_are_labelled(rows):
   blog = [row for row in rows if "source not located" in row.paper]
-  assert len(blog) == 9 and all(row.origin == claim.ARITHMETIC for row in blog)
+  assert len(blog) == 11 and all(row.origin == claim.ARITHMETIC for row in blog)
 
 
 def test_simulated_claims_state_their_number_and_depend_on_the_seed():
