@@ -90,7 +90,7 @@ def summary(rows: list[claims_lib.Row]) -> str:
   """One sentence with the count of each verdict."""
   counts = collections.Counter(row.verdict for row in rows)
   parts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in claims_lib.VERDICTS)
-  return f"{len(rows)} claims from {len({row.paper for row in rows})} sources: {parts}."
+  return f"{len(rows)} claims, sources: {len({row.paper for row in rows})}. {parts}."
 
 
 def _print(rows, found):
