@@ -53,8 +53,10 @@ def case(tokens, p, q=None, parents=None, valid=None) -> Case:
       rows(p, nodes + 1))
 
 
-def laws(rng, rows: int, vocab: int) -> np.ndarray:
-  """float64[rows, V]: flat, sharp, and with excluded tokens, in turn."""
+def laws(rng, rows: int, vocab: int, even: bool = False) -> np.ndarray:
+  """float64[rows, V]: flat, sharp, and with excluded tokens, in turn; no token rare if `even`."""
+  if even:
+    return rng.dirichlet(np.full(vocab, 5.), rows)
   made = rng.dirichlet(np.ones(vocab), rows)
   made[1::3] = made[1::3] ** 6
   holes = rng.random((rows, vocab)) < .4
@@ -70,19 +72,20 @@ def tree(rng, nodes: int, chain: bool = False) -> np.ndarray:
   return np.array([rng.integers(-1, node) for node in range(nodes)], np.int32)
 
 
-def random_cases(seed: int, number: int, nodes: int, vocab: int, kind: str) -> list[Case]:
+def random_cases(
+    seed: int, number: int, nodes: int, vocab: int, kind: str, even: bool = False) -> list[Case]:
   """Drafts of one kind over random trees, some nodes invalid, tokens drawn from what is recorded.
 
   Kinds: "chain"; "one law" (all siblings record one q); "any laws" (each sibling its own);
   "without replacement"; "point masses" (q is None). Duplicates occur in all but one of them.
   """
   rng = np.random.default_rng(seed)
-  return [_random_case(rng, nodes, vocab, kind) for _ in range(number)]
+  return [_random_case(rng, nodes, vocab, kind, even) for _ in range(number)]
 
 
-def _random_case(rng, nodes, vocab, kind):
+def _random_case(rng, nodes, vocab, kind, even):
   parents = tree(rng, nodes, kind == "chain")
-  p, below, own = laws(rng, nodes + 1, vocab), laws(rng, nodes + 1, vocab), laws(rng, nodes, vocab)
+  p, below, own = (laws(rng, rows, vocab, even) for rows in (nodes + 1, nodes + 1, nodes))
   valid, tokens, q = rng.random(nodes) < .85, np.full(nodes, PAD, np.int32), np.full_like(own, np.nan)
   for node, parent in enumerate(parents):
     valid[node] &= parent == ROOT or valid[parent]

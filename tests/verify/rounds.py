@@ -1,0 +1,202 @@
+"""Whole rounds over small systems: every draft with its probability, the text's law, E[tau].
+
+Written in numpy and apart from `specjax.exact`, so that the two check each other. A system is a pair
+of tables; a table is a list with one array float64[V^d, V] for each depth d, the law after each text
+of d tokens, texts being numbered as digits in base V.
+"""
+
+import functools
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from specjax.exact import law
+from specjax.types import Draft
+from tests.verify import toys
+
+S3 = (.7, .2, .1), (.2, .5, .3)
+R3 = (.5, .3, .2), (.2, .3, .5)
+PAIRS = dict(AB=toys.AB, P3=toys.P3, S3=S3, R3=R3)
+
+# Kinds of siblings: drawn independently; never like an earlier one; independently, then nodes of one
+# text merged into the first of them.
+INDEPENDENT, WITHOUT, MERGED = "independent", "without replacement", "merged"
+
+
+class System(NamedTuple):
+  p: list[np.ndarray]
+  q: list[np.ndarray]
+
+
+class Drafts(NamedTuple):
+  """All drafts of one system over one tree shape."""
+
+  tokens: np.ndarray  # int32[M, N]
+  parents: np.ndarray  # int32[M, N]
+  q: np.ndarray  # float64[M, N, V], the recorded laws
+  valid: np.ndarray  # bool[M, N]
+  p: np.ndarray  # float64[M, N + 1, V]
+  weight: np.ndarray  # float64[M]
+  text: np.ndarray  # int64[M, N + 1]: the number of the text at each row
+  depth: np.ndarray  # int64[N + 1]
+
+
+def chain(gamma):
+  return tuple(range(-1, gamma - 1))
+
+
+def paths(number, gamma):
+  return tuple(-1 if step == 0 else path * gamma + step - 1
+               for path in range(number) for step in range(gamma))
+
+
+def tree(*branching):
+  parents, level = [], [-1]
+  for width in branching:
+    start = len(parents)
+    parents += [parent for parent in level for _ in range(width)]
+    level = range(start, len(parents))
+  return tuple(parents)
+
+
+def pair(name, depth):
+  """A system whose laws do not depend on the text."""
+  return System(*([np.tile(law_, (len(law_) ** d, 1)) for d in range(depth + 1)]
+                  for law_ in PAIRS[name]))
+
+
+def random(seed, number, vocab, depth):
+  """Systems that depend on the whole text, some laws sharp and some with excluded tokens."""
+  rng = np.random.default_rng(seed)
+  table = lambda: [toys.laws(rng, vocab**d + 2, vocab)[rng.integers(3):][:vocab**d]
+                   for d in range(depth + 1)]
+  return [System(table(), table()) for _ in range(number)]
+
+
+def degenerate(vocab, depth):
+  """Named systems at the edges: equal, disjoint, point masses, ties, a law that covers the other."""
+  rng = np.random.default_rng(7)
+  rows = [vocab**d for d in range(depth + 1)]
+  some = [rng.dirichlet(np.ones(vocab), n) for n in rows]
+  flat = [np.full((n, vocab), 1 / vocab) for n in rows]
+  point = [np.eye(vocab)[rng.integers(vocab, size=n)] for n in rows]
+  low = [np.tile(np.eye(vocab)[0], (n, 1)) for n in rows]
+  high = [np.tile(np.r_[0, np.full(vocab - 1, 1 / (vocab - 1))], (n, 1)) for n in rows]
+  near = [x * (1 - 1e-9) + 1e-9 / vocab for x in some]
+  return dict(
+      equal=System(some, some), flat=System(flat, flat), nearly_equal=System(some, near),
+      disjoint=System(low, high), disjoint_back=System(high, low), point_target=System(point, some),
+      point_draft=System(some, point), both_points=System(point, point),
+      flat_draft=System(some, flat), flat_target=System(flat, some), covered=System(high, flat),
+      covering=System(flat, high))
+
+
+def drafts(system, parents, siblings=INDEPENDENT) -> Drafts:
+  vocab, nodes = system.p[0].shape[1], len(parents)
+  tokens = np.indices((vocab,) * nodes).reshape(nodes, -1).T.astype(np.int32)
+  number = tokens.shape[0]
+  text, depth = np.zeros((number, nodes + 1), np.int64), np.zeros(nodes + 1, np.int64)
+  parents_of = np.tile(np.array(parents, np.int32), (number, 1))
+  first = np.tile(np.arange(nodes + 1), (number, 1))  # of the rows with this text
+  valid, weight = np.ones((number, nodes), bool), np.ones(number)
+  q = np.zeros((number, nodes, vocab))
+  for n, parent in enumerate(parents):
+    above = parent + 1
+    depth[n + 1] = depth[above] + 1
+    text[:, n + 1] = text[:, above] * vocab + tokens[:, n]
+    own = system.q[depth[above]][text[:, above]].copy()
+    parents_of[:, n] = first[:, above] - 1
+    if siblings != WITHOUT:
+      weight *= own[np.arange(number), tokens[:, n]]
+    if siblings != INDEPENDENT:
+      for m in range(n):
+        taken = valid[:, m] & (parents_of[:, m] == parents_of[:, n])
+        same = taken & (text[:, m + 1] == text[:, n + 1])
+        own[taken, tokens[taken, m]] = 0
+        if siblings == MERGED:
+          first[same, n + 1], valid[same, n] = m + 1, False
+      mass = own.sum(-1, keepdims=True)
+      own = np.where(mass > 0, own / np.where(mass > 0, mass, 1), 1 / vocab)
+      if siblings == WITHOUT:
+        weight *= np.where(mass[:, 0] > 0, own[np.arange(number), tokens[:, n]], 0)
+    q[:, n] = own
+  p = np.stack([system.p[depth[row]][text[:, row]] for row in range(nodes + 1)], 1)
+  np.testing.assert_allclose(weight.sum(), 1, atol=1e-12)
+  return Drafts(tokens, parents_of, q, valid, p, weight, text, depth)
+
+
+def laws(rule, drafts_):
+  """exact.law float64[M, N + 1, V] of every draft."""
+  return laws_of_all(rule, [drafts_])[0]
+
+
+def laws_of_all(rule, several):
+  """`laws` of the drafts of several systems over one tree, in one compiled call."""
+  join = lambda name: jnp.asarray(np.concatenate([getattr(each, name) for each in several]))
+  with jax.enable_x64(True), np.errstate(divide="ignore"):
+    log_q, log_p = jnp.log(join("q")), jnp.log(join("p"))
+    draft = Draft(join("tokens"), join("parents"), log_q, join("valid"))
+    joined = np.asarray(_laws(rule, draft, log_p))
+  return np.split(joined, np.cumsum([len(each.weight) for each in several])[:-1])
+
+
+# Compiling takes most of the time, and the numbers do not depend on how well it is done.
+@functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+def _laws(rule, draft, log_p):
+  one = lambda pair: law(rule, *pair)
+  return jax.lax.map(one, (draft, log_p), batch_size=512)
+
+
+def literal(rule, drafts_, **options):
+  """The law float64[M, N + 1, V] of every draft under a rule of `papers`."""
+  rows = zip(drafts_.tokens, drafts_.parents, drafts_.q, drafts_.valid, drafts_.p)
+  return np.stack([rule(toys.Case(*row), **options) if weight > 0 else np.zeros_like(row[-1])
+                   for row, weight in zip(rows, drafts_.weight)])
+
+
+def text_law(system, drafts_, laws_):
+  """float64[V^(D + 1)]: the law of the first D + 1 tokens, the round's own and samples of p after."""
+  vocab, depth = system.p[0].shape[1], drafts_.depth.max()
+  at_length = [np.zeros(vocab ** (d + 1)) for d in range(depth + 1)]
+  for row, d in enumerate(drafts_.depth):
+    mass = drafts_.weight[:, None] * laws_[:, row]
+    np.add.at(at_length[d], drafts_.text[:, row, None] * vocab + np.arange(vocab), mass)
+  total = at_length[0]
+  for d in range(1, depth + 1):
+    total = (total[:, None] * system.p[d]).reshape(-1) + at_length[d]
+  return total
+
+
+def target_law(system, depth):
+  total = system.p[0][0]
+  for d in range(1, depth + 1):
+    total = (total[:, None] * system.p[d]).reshape(-1)
+  return total
+
+
+def tv(system, drafts_, laws_):
+  """The distance of the round's text from the target's, over D + 1 tokens."""
+  difference = text_law(system, drafts_, laws_) - target_law(system, drafts_.depth.max())
+  return np.abs(difference).sum() / 2
+
+
+def accepted(drafts_, laws_):
+  """E[tau], the expected number of accepted tokens."""
+  return float(drafts_.weight @ laws_.sum(-1) @ drafts_.depth)
+
+
+def outcomes(rule, systems, parents, siblings=INDEPENDENT):
+  """TV and E[tau], float64[S] each, of a rule of the library over systems."""
+  several = [drafts(system, parents, siblings) for system in systems]
+  results = laws_of_all(rule, several)
+  return (np.array([tv(*each) for each in zip(systems, several, results)]),
+          np.array([accepted(*each) for each in zip(several, results)]))
+
+
+def literal_outcome(rule, system, parents, siblings=INDEPENDENT, **options):
+  """(TV, E[tau]) of a rule of `papers`."""
+  all_drafts = drafts(system, parents, siblings)
+  got = literal(rule, all_drafts, **options)
+  return tv(system, all_drafts, got), accepted(all_drafts, got)
