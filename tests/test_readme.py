@@ -51,7 +51,7 @@ def test_the_table_of_rules_is_that_of_the_code():
 
 @pytest.mark.parametrize("path", re.findall(r"`((?:specjax|tests|scripts|configs)/[\w/.]+)`", TEXT))
 def test_named_files_exist(path):
-  assert (ROOT / path).exists()
+  assert (ROOT / path).exists() or "my_rule" in path  # the reader's own
 
 
 def test_the_scripts_are_there():

@@ -8,10 +8,21 @@ from specjax.launch.config import nearest
 from specjax.models import transformer
 from specjax.types import Drafter, PyTree
 
-RULES = (
-    "token", "block", "match", "greedy", "typical", "lenient", "kseq", "specinfer", "recursive",
-    "traversal", "multipath_block", "gumbel", "list_gumbel")
 DRAFTERS = ("ngram", "layer_skip")
+
+
+def _numbers(build) -> list[inspect.Parameter] | None:
+  """The numbers that a constructor takes; None if it is none of a rule by itself."""
+  if not inspect.isfunction(build):
+    return None
+  parameters = inspect.signature(build).parameters.values()
+  numeric = [p for p in parameters if p.annotation in (int, float)]
+  needed = {p.name for p in parameters if p.default is p.empty}
+  return numeric if needed <= {p.name for p in numeric} else None
+
+
+# What specjax.verify offers under a name, without what combines rules.
+RULES = tuple(name for name in verify.__all__ if _numbers(getattr(verify, name)) is not None)
 
 
 def rule(spec: str) -> verify.Rule:
@@ -24,7 +35,7 @@ def rule(spec: str) -> verify.Rule:
   if name not in RULES:
     raise ValueError(f"config.rule: no rule {name!r}{nearest(name, RULES)}")
   build = getattr(verify, name)
-  takes = [p for p in inspect.signature(build).parameters.values() if p.annotation in (int, float)]
+  takes = _numbers(build)
   needed = sum(p.default is p.empty for p in takes)
   given = numbers.split(",") if numbers else []
   if not needed <= len(given) <= len(takes):
