@@ -13,7 +13,8 @@ three streams a row:
 Coins must not be keyed by position: block-level rules let later drafted tokens decide about earlier
 ones, so the coin of a discarded position has already been looked at when the next round comes.
 
-Everything here uses `fold_in`; a key that comes out is consumed by `split` or by one draw.
+Everything here uses `fold_in`; a key that comes out is consumed by `split` or by one draw (but for
+the keys of several paths at a position, see `path`).
 (`split(k, n)[i] == fold_in(k, i)`, so both on one key would give the same bits twice.)
 """
 
@@ -73,6 +74,10 @@ def path(key: Array, index: Array | int) -> Array:
   """The key of one of several drafted paths at a position, from the position's own key.
 
   `list_gumbel` needs independent noise for each path, and its drafter draws the token of path `index`
-  with this key. Either this or the position's key itself is consumed at a position, never both.
+  with this key. Path 0 reads the field that all other readers of the position read, so that a draft
+  of one path is coupled to the target as it is under `gumbel`.
   """
-  return jax.random.fold_in(key, index)
+  index = jnp.asarray(index, jnp.int32)
+  # The position's key is drawn from too. Its bits come from counters up to the vocabulary's size, the
+  # keys of further paths from counters just below 2^32: none is used twice.
+  return jnp.where(index == 0, key, jax.random.fold_in(key, -index))

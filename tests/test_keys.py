@@ -46,6 +46,16 @@ def test_round_keys_are_fresh_and_position_keys_are_not():
   assert bits(keys.positions(KEY, rows, start, 4)) == bits(keys.positions(KEY, rows, start, 4))
 
 
+def test_path_zero_is_the_position_and_the_others_are_new():
+  field = keys.positions(KEY, jnp.arange(2), jnp.asarray([3, 3]), 4)
+  assert bits(keys.path(field[0, 1], 0)) == bits(field[0, 1])
+  paths = bits(jax.vmap(lambda k: keys.path(field[0, 1], k))(jnp.arange(6)))
+  assert len(paths | bits(field)) == 6 + 8 - 1
+  drawn = {tuple(x) for x in np.asarray(
+      jax.random.bits(field[0, 1], (200_000, 2), "uint32")).tolist()}
+  assert paths.isdisjoint(drawn)
+
+
 @pytest.mark.parametrize("seed", ["1", -1, 2**63, 1.5, True, None])
 def test_bad_seeds_are_refused(seed):
   with pytest.raises(ValueError, match="seed"):

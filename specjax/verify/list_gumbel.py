@@ -18,7 +18,8 @@ def list_gumbel() -> Rule:
   """Draws argmax_x max_k (log p(x) + G_k(x)) over the noise G_k of the paths k that still agree.
 
   The draft is K chains below the root, path k being drawn at depth d by
-  `law.sample(keys.path(keys[d], k), log_q)`, k counting the children of the root. The maximum of
+  `law.sample(keys.path(keys[d], k), log_q)`, k counting the children of the root; a chain is path 0,
+  and the rule is `gumbel` there. The maximum of
   independent Gumbel fields is one again, up to a constant, so the text keeps the target's law; but
   which paths still agree depends on the draft, hence the text is not a function of the seed and the
   target alone.

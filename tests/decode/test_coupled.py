@@ -38,6 +38,17 @@ def test_the_text_is_that_of_plain_decoding(drafter, temperature):
       text(decode.speculative(TARGET, drafter, verify.gumbel(), transform)), plain)
 
 
+def test_list_gumbel_over_one_path_is_gumbel():
+  warm = logits.temperature(0.9)
+  plain = text(decode.autoregressive(TARGET, warm))
+  for drafter in (table.drafter(DRAFT, 3), drafters.ngram(3, shortest=1)):
+    run = lambda rule: decode.generate(
+        decode.speculative(TARGET, drafter, rule, warm), KEY, None, PROMPTS, LENGTHS, 30)
+    listed, single = run(verify.list_gumbel()), run(verify.gumbel())
+    np.testing.assert_array_equal(listed.tokens, plain)
+    np.testing.assert_array_equal(listed.stats.accepted, single.stats.accepted)
+
+
 def test_the_text_follows_the_seed_and_the_row_not_the_batch():
   decoder = decode.speculative(
       TARGET, table.drafter(DRAFT, 3), verify.gumbel(), logits.temperature(1.0))
@@ -144,6 +155,18 @@ def test_acceptance_is_the_closed_form():
 def test_the_joint_law_is_the_targets(rule):
   """200 000 texts here; a million of them with --full."""
   assert test_joint.chi_square(test_joint.decoder_of(rule)) < test_joint.BAR
+
+
+@pytest.mark.parametrize("rule", [verify.list_gumbel(), verify.recursive(), verify.traversal()],
+                         ids=["list_gumbel", "recursive", "traversal"])
+def test_several_paths_keep_the_joint_law_and_help(rule):
+  """Two independent paths of two tokens: the target's joint law, and fewer rounds than with one."""
+  decoders = [test_joint.decoder_of(rule, toys.paths_drafter(DRAFT, paths, 2), logits.chain())
+              for paths in (1, 2)]
+  assert test_joint.chi_square(decoders[1]) < test_joint.BAR
+  rounds = [int(decode.generate(d, KEY, None, np.ones((200, 1), int), np.ones(200, int), 60)
+                .stats.rounds.sum()) for d in decoders]
+  assert rounds[1] < 0.97 * rounds[0]
 
 
 @pytest.mark.full

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
 
+from specjax import keys as keys_lib
 from specjax import logits
 from specjax.logits import law
 from specjax.models import table, transformer
@@ -63,3 +64,33 @@ def _siblings(key, log_q):
   first = law.sample(one, log_q)
   rest = jax.nn.log_softmax(log_q.at[first].set(-jnp.inf))
   return jnp.stack([first, law.sample(two, rest)]), jnp.stack([log_q, rest])
+
+
+def paths_drafter(table_logits, paths: int, gamma: int) -> Drafter:
+  """A drafter of independent chains over a table of order 1, path k drawn with `keys.path(key, k)`."""
+  propose = functools.partial(_propose_paths, paths, gamma)
+  return Drafter(
+      init=Partial(drawing.no_state), propose=Partial(propose, table_logits),
+      observe=Partial(drawing.same_state), nodes=paths * gamma, depth=gamma, abstains=False)
+
+
+def _propose_paths(paths, gamma, table_logits, keys, params, state, context):
+  del params
+  last = jnp.take_along_axis(context.tokens, context.lengths[:, None] - 1, axis=1)[:, 0]
+
+  def chain(last, keys, path):
+    tokens, laws = [], []
+    for depth in range(gamma):
+      laws.append(logits.log_law(table_logits[last], logits.chain()))
+      last = law.sample(keys_lib.path(keys[depth], path), laws[-1])
+      tokens.append(last)
+    return jnp.stack(tokens), jnp.stack(laws)
+
+  each = jax.vmap(chain, (None, None, 0))
+  tokens, log_q = jax.vmap(each, (0, 0, None))(last, keys, jnp.arange(paths))
+  nodes = np.arange(paths * gamma)
+  parents = jnp.asarray(np.where(nodes % gamma == 0, ROOT, nodes - 1), jnp.int32)
+  tokens = tokens.reshape(tokens.shape[0], -1)
+  return Proposal(
+      Draft(tokens, jnp.broadcast_to(parents, tokens.shape), log_q.reshape(*tokens.shape, -1),
+            jnp.ones(tokens.shape, bool)), state, context.cache)
