@@ -1,5 +1,6 @@
 """The law of a verification round, summed exactly over its coins."""
 
+import jax
 import jax.numpy as jnp
 
 from specjax.types import Array, Draft
@@ -17,6 +18,7 @@ def law(rule: Rule, draft: Draft, log_p: Array) -> Array:
   """
   if rule.decide is None:
     raise ValueError("exact.law sums over the coins of a rule, and a coupled rule flips none.")
+  draft = jax.tree.map(jnp.asarray, draft)
   decision = rule.decide(draft, log_p)
   accept = jnp.where(draft.valid, decision.accept, 0)
   stops = walk.stops_bottom_up if rule.bottom_up else walk.stops_top_down

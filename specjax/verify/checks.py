@@ -2,7 +2,8 @@
 
 Shapes are checked always. Values are checked at once where they are known (outside of jit), and as
 `checkify.debug_check`s under a trace: those cost nothing unless the caller wraps the function in
-`jax.experimental.checkify.checkify`.
+`jax.experimental.checkify.checkify` (one row at a time for rules that loop, which checkify cannot
+batch).
 """
 
 import jax
