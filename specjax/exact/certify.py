@@ -16,7 +16,7 @@ from specjax.verify.rule import Rule
 
 TOLERANCE = 1e-12  # of a total variation in float64; what rounding leaves is below 1e-14
 
-_AT_ONCE = 8  # systems
+_AT_ONCE = 8  # systems in a batch; bounds the memory
 
 
 class Case(NamedTuple):
@@ -113,15 +113,26 @@ def _case(rule: Rule, scheme: drafts_lib.Scheme, systems: systems_lib.Systems, s
     raise ValueError(
         f"{scheme.name} reads laws after up to {scheme.depth} tokens, but the systems have {rows} rows, "
         f"laws after up to {prefixes.depth_of(vocab, rows)}.")
-  with jax.enable_x64(True):
-    log_p, log_q = jnp.asarray(systems.log_p), jnp.asarray(systems.log_q)
-    drafts = _enumerate(scheme, log_q)
-    if rule.coupled:
-      tv, accepted = coupled.outcome(rule, scheme, log_p, log_q, jax.random.key(seed))
-    else:
-      tv, accepted = outcome(rule, drafts, log_p)
-    optimum = _optimum(scheme, drafts, log_p, log_q)
-  return Case(scheme, systems.names, *(np.asarray(x) for x in (tv, accepted, optimum)))
+  laws = systems.log_p, systems.log_q, np.arange(len(systems.names), dtype=np.int32)
+  parts = []
+  for start in range(0, len(systems.names), _AT_ONCE):
+    # One shape for every batch, so that it is compiled once: the last system fills up the last one.
+    batch = [np.take(x, range(start, start + _AT_ONCE), axis=0, mode="clip") for x in laws]
+    with jax.enable_x64(True):
+      parts.append([np.asarray(x) for x in _batch(rule, scheme, *map(jnp.asarray, batch), seed)])
+  columns = (np.concatenate(column)[:len(systems.names)] for column in zip(*parts))
+  return Case(scheme, systems.names, *columns)
+
+
+def _batch(rule: Rule, scheme: drafts_lib.Scheme, log_p: Array, log_q: Array, index: Array, seed: int):
+  """The three columns of a `Case`, each float[S]."""
+  drafts = _enumerate(scheme, log_q)
+  if rule.coupled:
+    keys = jax.vmap(functools.partial(jax.random.fold_in, jax.random.key(seed)))(index)
+    found = coupled.outcome(rule, scheme, log_p, log_q, keys)
+  else:
+    found = _outcome(rule, drafts, log_p)
+  return *found, _optimum(scheme, drafts, log_p, log_q)
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -132,23 +143,17 @@ def _enumerate(scheme: drafts_lib.Scheme, log_q: Array) -> drafts_lib.Drafts:
 # Most of the time goes into compiling, and the numbers do not depend on how well that is done. Drafts
 # are arguments, so that all schemes of N nodes share one program.
 @functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
-def outcome(rule: Rule, drafts: drafts_lib.Drafts, log_p: Array) -> tuple[Array, Array]:
-  """Total variation and E[tau], each float[S].
+def _outcome(rule: Rule, drafts: drafts_lib.Drafts, log_p: Array) -> tuple[Array, Array]:
+  """Total variation and E[tau], each float[S], of drafts and laws with a leading axis S.
 
   Drafts without a law are judged one by one: the worst total variation, the best E[tau].
-
-  Args:
-    rule: the rule, not a coupled one.
-    drafts: all drafts of S systems, every field with a leading axis S.
-    log_p: float[S, M, V].
   """
-  def one(system):
-    drafts, p = system
+  def one(drafts, p):
     committed = jax.vmap(lambda group: rounds.one_round(rule, group, p))(drafts_lib.groups(drafts))
     tv = jax.vmap(lambda each: rounds.total_variation(each, p))(committed)
     return tv.max(), jax.vmap(rounds.accepted)(committed).max()
 
-  return _in_batches(one, (drafts, log_p))
+  return jax.vmap(one)(drafts, log_p)
 
 
 @functools.partial(jax.jit, static_argnums=0)
@@ -157,18 +162,8 @@ def _optimum(scheme: drafts_lib.Scheme, drafts: drafts_lib.Drafts, log_p: Array,
     rows = prefixes.count(log_p.shape[-1], sum(scheme.drafted))
     return jax.vmap(bounds.single_path)(log_p[:, :rows], log_q[:, :rows])
 
-  def one(system):
-    drafts, p = system
+  def one(drafts, p):
     ideal = functools.partial(bounds.joint_ideal, log_p=p, depth=scheme.depth)
     return jax.vmap(ideal)(drafts_lib.groups(drafts)).max()
 
-  return _in_batches(one, (drafts, log_p))
-
-
-def _in_batches(one, systems):
-  """`vmap` in steps, to bound the memory; padded, since a remainder would be compiled once more."""
-  number = jax.tree.leaves(systems)[0].shape[0]
-  missing = -number % _AT_ONCE
-  fill = lambda x: jnp.concatenate([x, jnp.broadcast_to(x[-1:], (missing,) + x.shape[1:])])
-  outcomes = jax.lax.map(one, jax.tree.map(fill, systems), batch_size=_AT_ONCE)
-  return jax.tree.map(lambda x: x[:number], outcomes)
+  return jax.vmap(one)(drafts, log_p)

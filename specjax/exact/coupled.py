@@ -26,7 +26,7 @@ from specjax.logits import law
 from specjax.types import Array, Draft, ROOT
 from specjax.verify.rule import Rule
 
-FALSE_ALARM = 1e-6  # probability that the bound of a lossless rule is positive in some system
+FALSE_ALARM = 1e-9  # probability that the bound of a lossless rule is positive in a given system
 
 _FIELDS = 8  # noise fields for each system, each with all V ** N drafts
 _ROUNDS = 4096  # simulated rounds for each system
@@ -39,8 +39,8 @@ def how(schemes) -> str:
   return f"simulated, {_ROUNDS} rounds a system, false alarm {FALSE_ALARM:g}"
 
 
-def outcome(rule: Rule, scheme: drafts_lib.Scheme, log_p: Array, log_q: Array, key: Array):
-  """The reported total variation and E[tau], both float[S], of tables float[S, M, V].
+def outcome(rule: Rule, scheme: drafts_lib.Scheme, log_p: Array, log_q: Array, keys: Array):
+  """The reported total variation and E[tau], both float[S], of tables float[S, M, V] and key[S].
 
   Raises:
     ValueError: a scheme whose drafts do not share noise with the target.
@@ -50,13 +50,13 @@ def outcome(rule: Rule, scheme: drafts_lib.Scheme, log_p: Array, log_q: Array, k
         f"a coupled rule is certified under drafts that share its noise ({drafts_lib.SHARED_NOISE}, "
         f"{drafts_lib.PATH_NOISE}), not under {scheme.name!r}.")
   tau = _accepted(scheme, log_p, log_q)
-  keys = jax.random.split(key, log_p.shape[0])
   if scheme.siblings == drafts_lib.SHARED_NOISE:
     return _differing(rule, scheme, log_p, log_q, keys), tau
   tv, allowed = _simulated(rule, scheme, log_p, log_q, keys)
   return jnp.maximum(tv - allowed, 0), tau
 
 
+@functools.partial(jax.jit, static_argnums=0)
 def _accepted(scheme: drafts_lib.Scheme, log_p: Array, log_q: Array) -> Array:
   if not scheme.is_chain and scheme.siblings == drafts_lib.SHARED_NOISE:
     return jnp.full(log_p.shape[0], jnp.nan, log_p.dtype)
@@ -97,8 +97,8 @@ def _simulated(rule: Rule, scheme: drafts_lib.Scheme, log_p: Array, log_q: Array
   """float[S] total variation of the frequencies, and what chance alone may make of it.
 
   Each round moves the frequencies by 1 / n in total variation, so by McDiarmid's inequality that
-  exceeds its mean, at most sum sqrt(p (1 - p) / n) / 2, by sqrt(log(S / f) / 2n) in one of S systems
-  with probability f at most.
+  exceeds its mean, at most sum sqrt(p (1 - p) / n) / 2, by sqrt(log(1 / f) / 2n) with probability f at
+  most.
   """
   def one(system):
     p, q, key = system
@@ -107,7 +107,7 @@ def _simulated(rule: Rule, scheme: drafts_lib.Scheme, log_p: Array, log_q: Array
     committed = jnp.zeros_like(p).at[ends].add(1 / _ROUNDS)
     target = rounds.joint(p)[prefixes.level(p.shape[1], scheme.depth + 1)]
     mean = jnp.sqrt(target * (1 - target) / _ROUNDS).sum() / 2
-    chance = math.sqrt(math.log(log_p.shape[0] / FALSE_ALARM) / (2 * _ROUNDS))
+    chance = math.sqrt(math.log(1 / FALSE_ALARM) / (2 * _ROUNDS))
     return rounds.total_variation(committed, p), mean + chance
 
   rows = prefixes.count(log_p.shape[-1], scheme.depth)
