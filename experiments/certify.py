@@ -20,7 +20,7 @@ import tqdm
 
 from specjax import exact
 from specjax.exact import drafts
-from specjax.launch import app, registry
+from specjax.launch import app, record, registry
 
 _RULE = flags.DEFINE_string(
     "rule", "all", f"comma-separated, or all: {', '.join(registry.RULES)}; numbers after a colon, as "
@@ -60,7 +60,7 @@ def select(text: str) -> list[str]:
   return ["lenient:0.8" if name == "lenient" else name for name in asked]
 
 
-def record(spec: str, rule, certificate: exact.Certificate) -> dict:
+def as_data(spec: str, rule, certificate: exact.Certificate) -> dict:
   """A certificate as plain data."""
   return dict(
       rule=spec, claims_lossless=rule.lossless, lossless=certificate.lossless,
@@ -135,9 +135,9 @@ def main(_):
   print(text)
   if app.OUT.value is not None:
     (pathlib.Path(app.OUT.value) / "certify.md").write_text(text, encoding="utf-8")
-  records = [record(spec, rules[spec], certificates[spec]) for spec in rules]
+  records = [as_data(spec, rules[spec], certificates[spec]) for spec in rules]
   passed = all(each["passed"] for each in records)
-  app.emit("certify", dict(passed=passed, seed=app.SEED.value, rules=records))
+  app.emit("certify", dict(passed=passed, rules=records, manifest=record.manifest(app.SEED.value)))
   return 0 if passed else 1
 
 

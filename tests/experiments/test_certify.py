@@ -1,0 +1,79 @@
+"""`python -m experiments.certify`: the table, the JSON, the exit codes."""
+
+import json
+
+from absl import flags
+from absl.testing import flagsaver
+import jax.numpy as jnp
+from jax.tree_util import Partial
+import pytest
+
+from experiments import certify
+from specjax import exact, verify
+from specjax.exact import drafts, systems
+from specjax.launch import registry
+from specjax.types import Decision
+from tests.launch import forked
+
+
+def test_select():
+  assert certify.select("block") == ["block"]
+  assert certify.select("block,typical:0.1,0.2,lenient") == ["block", "typical:0.1,0.2", "lenient:0.8"]
+  every = certify.select("all")
+  assert len(every) == len(registry.RULES) and "lenient:0.8" in every
+  for spec in every:
+    registry.rule(spec)
+  with pytest.raises(ValueError, match="no rule 'blok'. Known rules: .*block.*; or all"):
+    certify.select("token,blok")
+
+
+def _certificates():
+  made = systems.concatenate(*(systems.pair(name, 3, 3) for name in ("AB", "P3", "S3")))
+  ways = {"token": [drafts.chain(3), drafts.chain(3)._replace(invalid=(2,))],
+          "recursive": [drafts.chain(3), drafts.tree((2, 1), drafts.WITHOUT_REPLACEMENT)]}
+  rules = {name: getattr(verify, name)() for name in ways}
+  return rules, {name: exact.certify(rules[name], ways[name], made) for name in ways}
+
+
+def test_tables():
+  rules, found = _certificates()
+  token, recursive = (line for line in certify.summary(found, rules).splitlines()[2:])
+  assert token.split("|")[1:4][0].strip() == "token" and "1.1111" in token and "1.1900" in token
+  assert "lossless" in recursive and "1.1111" not in recursive  # no chain of two was asked for
+  assert "1.6667 / 1.4875 / 1.0157" in certify.trees(found)
+  assert certify.trees({"token": found["token"]}) == ""
+  assert "max TV" in certify.report(found, rules)
+
+
+def test_the_program():
+  from_flags = [["experiments.certify", *line] for line in (
+      ["--rule=token,lenient", "--json"], ["--rule=tokn"], ["--rule=lenient:7"], ["--rules=token"],
+      ["token"])]
+  (code, out, err), *bad = forked.run(from_flags)
+  assert code == 0, err
+  result = json.loads(out.splitlines()[-1])
+  assert result["passed"] is True and result["manifest"]["seed"] == 0
+  token, lenient = result["rules"]
+  assert token["rule"] == "token" and token["lossless"] and token["max_tv"] <= 1e-12
+  assert lenient["rule"] == "lenient:0.8" and not lenient["claims_lossless"] and lenient["max_tv"] > .1
+  two = next(case for case in token["cases"] if case["drafts"] == "chain 3, last not drafted")
+  assert two["accepted"]["AB"] == pytest.approx(10 / 9, abs=1e-12)
+  assert "| token" in out and "BIASED" not in out
+  for (code, out, err), says in zip(
+      bad, ("Known rules: ", "factor", "Unknown command line flag 'rules'", "--flag=value")):
+    assert code == 2 and says in err and "Traceback" not in err
+    assert out == "" and len(err.strip().splitlines()) == 1
+
+
+def test_a_false_claim_fails_the_program(monkeypatch, capsys, tmp_path):
+  accepts_all = verify.Rule(
+      Partial(lambda draft, log_p: Decision(jnp.ones_like(log_p[1:, 0]), log_p)),
+      lossless=True, coupled=False, trees=False, bottom_up=False)
+  monkeypatch.setattr(registry, "rule", lambda spec: accepts_all)
+  flags.FLAGS.mark_as_parsed()
+  with flagsaver.flagsaver(rule="token", json=True, out=str(tmp_path)):
+    assert certify.main([]) == 1
+  out = capsys.readouterr().out
+  assert "BIASED" in out and json.loads(out.splitlines()[-1])["passed"] is False
+  assert (tmp_path / "certify.md").read_text() in out
+  assert json.loads((tmp_path / "certify.json").read_text())["passed"] is False
