@@ -12,6 +12,7 @@ the same one; hence both are here.
 """
 
 import jax.numpy as jnp
+from jax import lax
 
 from specjax.types import Array
 
@@ -42,22 +43,20 @@ def mass_up_to(log_ratio: Array, q: Array) -> Array:
   O(V (block + cells / block)) operations.
   """
   vocab, blocks = q.shape[0], -(-q.shape[0] // _BLOCK)
-  padded = (0, blocks * _BLOCK - vocab)
-  split = lambda x: jnp.pad(x, padded).reshape(blocks, _BLOCK)
-  mass, ratio = split(q), split(log_ratio)
-  ids = jnp.arange(blocks * _BLOCK, dtype=jnp.int32).reshape(blocks, _BLOCK)
-  cell = keys(ratio, ids)[0]
-  block = jnp.arange(blocks, dtype=jnp.int32)[:, None]
+  columns = lambda x: jnp.pad(x, (0, blocks * _BLOCK - vocab)).reshape(blocks, _BLOCK).T
+  mass, ratio = columns(q), columns(log_ratio)
+  ids = jnp.arange(blocks * _BLOCK, dtype=jnp.int32).reshape(blocks, _BLOCK).T
+  cell, block = keys(ratio, ids)[:2]
 
   table = jnp.zeros((blocks, _CELLS), q.dtype).at[block, cell].add(mass)
-  in_blocks_before = _exclusive_cumsum(table)
-  in_cells_below = _exclusive_cumsum(table.sum(0))
-  upper, lower = (slice(None), slice(None), None), (slice(None), None, slice(None))
-  place = jnp.arange(_BLOCK)
-  not_above = (ratio[lower] < ratio[upper]) | (
-      (ratio[lower] == ratio[upper]) & (place[:, None] >= place[None, :])[None])
-  in_block = jnp.where((cell[lower] == cell[upper]) & not_above, mass[lower], 0).sum(-1)
-  return (in_cells_below[cell] + in_blocks_before[block, cell] + in_block).reshape(-1)[:vocab]
+  before = _exclusive_cumsum(table.sum(0))[cell] + _exclusive_cumsum(table)[block, cell]
+
+  def add(place, total):  # a loop over the tokens of a block: XLA is slow at the reduction on CPU
+    one = lambda x: x[place][None, :]
+    not_above = (one(ratio) < ratio) | ((one(ratio) == ratio) & (one(ids) <= ids))
+    return total + jnp.where((one(cell) == cell) & not_above, one(mass), 0)
+
+  return lax.fori_loop(0, _BLOCK, add, before).T.reshape(-1)[:vocab]
 
 
 def _exclusive_cumsum(x: Array) -> Array:
