@@ -3,8 +3,8 @@
     python -m experiments.certify [--rule=block,traversal] [--full] [--json] [--out=DIR]
 
 For every rule, every way of drafting that it claims to serve and some 220 systems (random
-prefix-dependent laws, degenerate ones, the pairs AB, P3 and S3 of the literature), the law of the text
-is summed over all drafts and coins in float64 and compared with the target's. All rules together take
+prefix-dependent laws, degenerate ones, the pairs AB, P3 and S3 of the literature), the law of the
+text is summed over all drafts and coins in float64 and compared with the target's. All rules take
 below two minutes on two cores; --full has four tokens instead of three and twice the systems. Exits
 with 1 if a rule that claims to be lossless is not. Writes certify.md and certify.json into --out.
 """
@@ -23,8 +23,8 @@ from specjax.exact import drafts
 from specjax.launch import app, record, registry
 
 _RULE = flags.DEFINE_string(
-    "rule", "all", f"comma-separated, or all: {', '.join(registry.RULES)}; numbers after a colon, as "
-    "in lenient:0.8")
+    "rule", "all", f"comma-separated, or all: {', '.join(registry.RULES)}; numbers after a colon, "
+    "as in lenient:0.8")
 _FULL = flags.DEFINE_bool("full", False, "4 tokens and 400 random systems instead of 3 and 200")
 
 _PAIRS = ("AB", "P3", "S3")
@@ -37,12 +37,13 @@ _TREES = {  # the columns of the second table
     drafts.tree((2, 2), drafts.WITHOUT_REPLACEMENT): "2x2, w/o replacement",
 }
 _LEGEND = """
-max TV: total variation between the law of the text (one round and its completion to D + 1 tokens) and
-the target's, worst over all systems and ways of drafting; lossless up to rounding means <= 1e-12.
-E[tau]: accepted tokens, the extra token not counted, exact. short of best: tokens that the best lossless
-rule for a chain of 3 accepts more, mean over the systems. Coupled rules flip no coins; gumbel: part of
-the texts that differ from plain decoding's; list_gumbel: lower confidence bound of a simulation.
-greedy is lossless at temperature 0 only, where the target is a point mass."""
+max TV: total variation between the law of the text (one round and its completion to D + 1 tokens)
+and the target's, worst over all systems and ways of drafting; lossless is <= 1e-12, for rounding.
+E[tau]: accepted tokens, the extra token not counted, exact. short of best: tokens that the best
+lossless rule for a chain of 3 accepts more, mean over the systems. Coupled rules flip no coins: of
+gumbel max TV is the part of texts that differ from plain decoding's, of list_gumbel the lower
+confidence bound of a simulation. greedy is lossless at temperature 0, for point masses.
+"""
 
 
 def select(text: str) -> list[str]:
@@ -84,7 +85,7 @@ def summary(certificates: dict[str, exact.Certificate], rules: dict) -> str:
                 if case.scheme.is_chain and sum(case.scheme.drafted) == 2), None)
     rows.append([
         spec, "lossless" if claims else "lossy", f"{certificate.max_tv:.1e}", finding,
-        *(_tokens(two, pair) for pair in _PAIRS), f"{certificate.distance:.4f}",
+        *(_tokens(two, pair) for pair in _PAIRS), f"{round(certificate.distance, 4) + 0:.4f}",
         str(len(certificate.cases)), f"{certificate.seconds:.1f}"])
   return _table(rows)
 
@@ -115,8 +116,9 @@ def _tokens(case, pair: str) -> str:
 
 def _table(rows: list[list[str]]) -> str:
   widths = [max(map(len, column)) for column in zip(*rows)]
-  lines = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths)) for row in rows]
-  return "\n".join(f"| {line} |" for line in [lines[0], " | ".join("-" * w for w in widths), *lines[1:]])
+  rows = [rows[0], ["-" * width for width in widths], *rows[1:]]
+  pad = lambda row: " | ".join(cell.ljust(width) for cell, width in zip(row, widths))
+  return "\n".join(f"| {pad(row)} |" for row in rows)
 
 
 def main(_):

@@ -1,8 +1,8 @@
 """How much any rule can accept: what the certificates measure rules against.
 
-`transport` bounds one position. Over several positions, `single_path` is the optimum of chains, which
-block verification reaches, and `joint_ideal` is what a rule could reach that knew the laws of all
-texts in advance; for trees it is the only bound at hand, and not known to be reachable.
+`transport` bounds one position. Over several positions, `single_path` is the optimum of chains,
+which block verification reaches, and `joint_ideal` is what a rule could reach that knew the laws of
+all texts in advance; for trees it is the only bound at hand, and not known to be reachable.
 """
 
 import itertools
@@ -23,9 +23,9 @@ def transport(p: Array, q: Array, drafts: int) -> Array:
   """The largest probability float[] that one of k independent drafts from q is the output token.
 
   The optimal-transport value min over sets H of 1 + p(H) - q(H)^k; a minimising H is a prefix of
-  the tokens in ascending order of p / q. SpecTr (Sun et al. 2023, arXiv 2310.15141, section 3) states
-  the linear program, Hu et al. (2025, arXiv 2502.18779) its dual. For two drafts the value is 1 iff
-  p(S) >= q(S)^2 for all S, the condition of Khisti et al. (2025, arXiv 2410.18234).
+  the tokens in ascending order of p / q. SpecTr (Sun et al. 2023, arXiv 2310.15141, section 3)
+  states the linear program, Hu et al. (2025, arXiv 2502.18779) its dual. For two drafts the value
+  is 1 iff p(S) >= q(S)^2 for all S, the condition of Khisti et al. (2025, arXiv 2410.18234).
 
   Args:
     p: float[V], the target's law.
@@ -52,8 +52,8 @@ def transport_without_replacement(p: Array, q: Array) -> Array:
 def greedy_draft(p: Array, q: Array, drafts: int) -> Array:
   """The value float[] of k - 1 most likely tokens of q and one drawn from q without them.
 
-  Hu et al. 2025, arXiv 2502.18779; SpecHub for k = 2: p(top) + sum over the rest of min(p, q'). If q
-  leaves nothing to draw from, the last draft counts for nothing.
+  Hu et al. 2025, arXiv 2502.18779; SpecHub for k = 2: p(top) + sum over the rest of min(p, q'). If
+  q leaves nothing to draw from, the last draft counts for nothing.
   """
   order = jnp.argsort(-q, stable=True)
   p, q = p[order], q[order]
@@ -85,10 +85,10 @@ def single_path(log_p: Array, log_q: Array) -> Array:
 def joint_ideal(drafts: Drafts, log_p: Array, depth: int) -> Array:
   """An upper bound float[] of E[tau] for any way to judge these drafts, given all laws in advance.
 
-  For every length l the transport value between the target's texts of l tokens and the drafted ones,
-  min over sets H of texts of 1 + p(H) - P(all drafted texts lie in H), summed over l. For a chain
-  that is the sum of min(p(x^l), q(x^l)). Every H gives a bound; all are tried where there are few
-  texts, else those in ascending order of p / P(drafted).
+  For every length l the transport value between the target's texts of l tokens and the drafted
+  ones, min over sets H of texts of 1 + p(H) - P(all drafted texts lie in H), summed over l. For a
+  chain that is the sum of min(p(x^l), q(x^l)). Every H gives a bound; all are tried where there are
+  few texts, else those in ascending order of p / P(drafted).
 
   Args:
     drafts: all drafts of one system, with their probabilities.

@@ -20,7 +20,7 @@ _AT_ONCE = 8  # systems in a batch; bounds the memory
 
 
 class Case(NamedTuple):
-  """One way of drafting: what came out for every system. See `Certificate.how` for what it rests on."""
+  """One way of drafting: what came out for every system. `Certificate.how` tells the grounds."""
 
   scheme: drafts_lib.Scheme
   systems: tuple[str, ...]  # the S names
@@ -81,8 +81,8 @@ def certify(rule: Rule, schemes=None, systems: systems_lib.Systems | None = None
     seed: of the random systems, and of the noise fields that coupled rules are tried with.
 
   Raises:
-    ValueError: systems that are too shallow for a scheme, or a coupled rule under drafts that do not
-      share its noise.
+    ValueError: systems that are too shallow for a scheme, or a coupled rule under drafts that do
+      not share its noise.
   """
   start = time.perf_counter()
   schemes = claims.schemes(rule) if schemes is None else tuple(schemes)
@@ -111,8 +111,8 @@ def _case(rule: Rule, scheme: drafts_lib.Scheme, systems: systems_lib.Systems, s
   vocab, rows = systems.log_p.shape[-1], systems.log_p.shape[1]
   if scheme.depth > prefixes.depth_of(vocab, rows):
     raise ValueError(
-        f"{scheme.name} reads laws after up to {scheme.depth} tokens, but the systems have {rows} rows, "
-        f"laws after up to {prefixes.depth_of(vocab, rows)}.")
+        f"{scheme.name} reads laws after up to {scheme.depth} tokens, but the systems have {rows} "
+        f"rows, laws after up to {prefixes.depth_of(vocab, rows)}.")
   laws = systems.log_p, systems.log_q, np.arange(len(systems.names), dtype=np.int32)
   parts = []
   for start in range(0, len(systems.names), _AT_ONCE):
@@ -124,7 +124,8 @@ def _case(rule: Rule, scheme: drafts_lib.Scheme, systems: systems_lib.Systems, s
   return Case(scheme, systems.names, *columns)
 
 
-def _batch(rule: Rule, scheme: drafts_lib.Scheme, log_p: Array, log_q: Array, index: Array, seed: int):
+def _batch(
+    rule: Rule, scheme: drafts_lib.Scheme, log_p: Array, log_q: Array, index: Array, seed: int):
   """The three columns of a `Case`, each float[S]."""
   drafts = _enumerate(scheme, log_q)
   if rule.coupled:
@@ -140,8 +141,8 @@ def _enumerate(scheme: drafts_lib.Scheme, log_q: Array) -> drafts_lib.Drafts:
   return jax.vmap(functools.partial(drafts_lib.enumerate_drafts, scheme))(log_q)
 
 
-# Most of the time goes into compiling, and the numbers do not depend on how well that is done. Drafts
-# are arguments, so that all schemes of N nodes share one program.
+# Most of the time goes into compiling, and the numbers do not depend on how well that is done.
+# Drafts are arguments, so that all schemes of N nodes share one program.
 @functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
 def _outcome(rule: Rule, drafts: drafts_lib.Drafts, log_p: Array) -> tuple[Array, Array]:
   """Total variation and E[tau], each float[S], of drafts and laws with a leading axis S.

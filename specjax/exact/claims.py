@@ -30,7 +30,8 @@ _RESTRICTED = {
     "gumbel": (
         chain(3)._replace(name="chain 3, shared noise", siblings=drafts.SHARED_NOISE),
         chain(3)._replace(
-            name="chain 3, shared noise, last not drafted", siblings=drafts.SHARED_NOISE, invalid=(2,)),
+            name="chain 3, shared noise, last not drafted", siblings=drafts.SHARED_NOISE,
+            invalid=(2,)),
         tree((2, 2), drafts.SHARED_NOISE)),
     "list_gumbel": (
         chain(3)._replace(name="chain 3, noise of each path", siblings=drafts.PATH_NOISE),

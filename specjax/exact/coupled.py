@@ -1,9 +1,9 @@
 """Coupled rules flip no coins, so there is nothing to sum: what can be said of them instead.
 
-SHARED_NOISE  (`gumbel`) is certified noise by noise. The text must equal, bit for bit, that of plain
-              decoding with the same keys, whatever was drafted; it then has the law of plain decoding.
-              Each noise field is tried with every possible draft. The part of texts that differ
-              bounds the total variation, and is what is reported.
+SHARED_NOISE  (`gumbel`) is certified noise by noise. The text must equal, bit for bit, that of
+              plain decoding with the same keys, whatever was drafted; it then has the law of plain
+              decoding. Each noise field is tried with every possible draft. The part of texts that
+              differ bounds the total variation, and is what is reported.
 PATH_NOISE    (`list_gumbel`) gives texts that depend on the draft. Rounds are simulated with drafts
               that share the noise, completed by exact samples of p, and what is reported is a lower
               confidence bound of the total variation: 0 unless the frequencies are too far away.
@@ -47,8 +47,8 @@ def outcome(rule: Rule, scheme: drafts_lib.Scheme, log_p: Array, log_q: Array, k
   """
   if scheme.siblings not in (drafts_lib.SHARED_NOISE, drafts_lib.PATH_NOISE):
     raise ValueError(
-        f"a coupled rule is certified under drafts that share its noise ({drafts_lib.SHARED_NOISE}, "
-        f"{drafts_lib.PATH_NOISE}), not under {scheme.name!r}.")
+        "a coupled rule is certified under drafts that share its noise "
+        f"({drafts_lib.SHARED_NOISE}, {drafts_lib.PATH_NOISE}), not under {scheme.name!r}.")
   tau = _accepted(scheme, log_p, log_q)
   if scheme.siblings == drafts_lib.SHARED_NOISE:
     return _differing(rule, scheme, log_p, log_q, keys), tau
@@ -97,8 +97,8 @@ def _simulated(rule: Rule, scheme: drafts_lib.Scheme, log_p: Array, log_q: Array
   """float[S] total variation of the frequencies, and what chance alone may make of it.
 
   Each round moves the frequencies by 1 / n in total variation, so by McDiarmid's inequality that
-  exceeds its mean, at most sum sqrt(p (1 - p) / n) / 2, by sqrt(log(1 / f) / 2n) with probability f at
-  most.
+  exceeds its mean, at most sum sqrt(p (1 - p) / n) / 2, by sqrt(log(1 / f) / 2n) with probability f
+  at most.
   """
   def one(system):
     p, q, key = system

@@ -5,12 +5,13 @@ A `Scheme` is a tree shape and a way to draw siblings:
   INDEPENDENT          every node from the drafter's law after its parent (chains; SpecTr; K paths).
   WITHOUT_REPLACEMENT  a node never repeats an earlier sibling and records the law without them
                        (recursive rejection, Sequoia). Where nothing is left the node is invalid.
-  JOINED               drawn like INDEPENDENT; of nodes with equal text the first takes all children,
-                       the later ones remain as further trials without any.
-  MERGED               the same, but the later ones become invalid, and siblings record the law without
-                       the earlier ones (K paths as one tree).
-  DETERMINISTIC        chosen by any function of the text; point masses (prompt lookup, top-k trees).
-                       A rule must keep the law for each single draft, so none is averaged over.
+  JOINED               drawn like INDEPENDENT; of nodes with equal text the first takes all
+                       children, the later ones remain as further trials without any.
+  MERGED               the same, but the later ones become invalid, and siblings record the law
+                       without the earlier ones (K paths as one tree).
+  DETERMINISTIC        chosen by any function of the text; point masses (prompt lookup, top-k
+                       trees). A rule must keep the law for each single draft, so none is averaged
+                       over.
   SHARED_NOISE         drawn with the noise of the target's positions, for `gumbel`.
   PATH_NOISE           separate chains, each with noise of its own at every position, for
                        `list_gumbel`. These two are not enumerated: see `coupled`.

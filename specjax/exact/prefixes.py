@@ -42,6 +42,6 @@ def depth_of(vocab: int, prefixes: int) -> int:
     depth += 1
   if count(vocab, depth) != prefixes:
     raise ValueError(
-        f"a table over {vocab} tokens has 1, {1 + vocab}, {1 + vocab + vocab**2}, ... rows, one for "
-        f"every prefix up to some length; got {prefixes} rows.")
+        f"a table over {vocab} tokens has 1, {1 + vocab}, {1 + vocab + vocab**2}, ... rows, one "
+        f"for every prefix up to some length; got {prefixes} rows.")
   return depth

@@ -1,15 +1,15 @@
 """How many tokens coupled rules accept, in closed form.
 
-Read Gumbel noise as an exponential race: each of s paths has clocks E(k, x) ~ Exp(1), path k drafts the
-x with the smallest E(k, x) / q(x), and the target takes the x with the smallest min_k E(k, x) / p(x).
-Suppose the target takes y at time t, on the clock of path k*. That time is Exp(s) and independent of
-y, which has the law p: the rule is lossless. All other clocks are then known to exceed t p(x) and are
-fresh beyond it, so given (y, t) the paths agree independently:
+Read Gumbel noise as an exponential race: each of s paths has clocks E(k, x) ~ Exp(1), path k drafts
+the x with the smallest E(k, x) / q(x), and the target takes the x with the smallest
+min_k E(k, x) / p(x). Suppose the target takes y at time t, on the clock of path k*. That time is
+Exp(s) and independent of y, which has the law p: the rule is lossless. All other clocks are then
+known to exceed t p(x) and are fresh beyond it, so given (y, t) the paths agree independently:
 
   path k*      with probability exp(-t h(r_y)), where r = p / q and h(v) = sum_x q(x) [v - r_x]+
   the others   each with probability g_y(t) = t q(y) integral over v > r_y of exp(-t h(v)) dv.
 
-As h is piecewise linear, g_y is a sum of exponentials, and so every expectation over t is a sum too.
+As h is piecewise linear, g_y is a sum of exponentials, and every expectation over t is a sum too.
 """
 
 import math

@@ -25,7 +25,8 @@ def one_round(rule: Rule, drafts: drafts_lib.Drafts, log_p: Array) -> Array:
     drafts: all drafts of one system, with their probabilities.
     log_p: float[M, V], the target's law after every prefix that the drafts reach.
   """
-  each = jax.vmap(lambda draft, texts: law(rule, draft, log_p[texts]))(drafts.draft, drafts.prefixes)
+  judge = lambda draft, texts: law(rule, draft, log_p[texts])
+  each = jax.vmap(judge)(drafts.draft, drafts.prefixes)
   weight = drafts.weight[:, None, None]
   # A draft of probability zero has no defined law (p / 0); it must not spread its NaN.
   stops = jnp.where(weight > 0, weight * each, 0)
@@ -65,7 +66,7 @@ def total_variation(committed: Array, log_p: Array) -> Array:
 
 
 def joint(log_p: Array) -> Array:
-  """float[count(V, D + 1)]: the probability that a text begins with each prefix, under log_p[M, V]."""
+  """float[count(V, D + 1)]: P(a text begins with each prefix) under the laws log_p float[M, V]."""
   vocab = log_p.shape[1]
   p, reach = jnp.exp(log_p), [jnp.ones(1, log_p.dtype)]
   for length in range(prefixes.depth_of(vocab, log_p.shape[0]) + 1):
@@ -92,8 +93,8 @@ def law_of_rounds(
   vocab, depth = log_p.shape[1], scheme.depth
   if prefixes.depth_of(vocab, log_p.shape[0]) < length - 1 + depth:
     raise ValueError(
-        f"{length} tokens in rounds of depth {depth} read laws after up to {length - 1 + depth} tokens, "
-        f"but log_p {log_p.shape} ends before.")
+        f"{length} tokens in rounds of depth {depth} read laws after up to {length - 1 + depth} "
+        f"tokens, but log_p {log_p.shape} ends before.")
   if scheme.siblings == drafts_lib.DETERMINISTIC:
     raise ValueError("rounds are summed over a law of drafts, and deterministic drafts have none.")
 

@@ -54,7 +54,7 @@ def pair(name: str, depth: int, vocab: int | None = None) -> Systems:
 
 
 def random(seed: int, number: int, vocab: int, depth: int) -> Systems:
-  """Prefix-dependent systems: in turn Dirichlet laws, sharp laws, and drafters near their target."""
+  """Prefix-dependent systems, in turn Dirichlet laws, sharp ones, and drafters near the target."""
   rng = np.random.default_rng(seed)
   made = []
   for index in range(number):

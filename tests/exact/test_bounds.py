@@ -132,7 +132,8 @@ def test_joint_ideal_of_a_tree_is_a_linear_program_for_each_length(scheme):
   for text in range(4):
     reach |= {3 * text + 1 + token: reach[text] * p[text, token] for token in range(3)}
   for first, last in ((1, 4), (4, 13)):
-    words = [[text - first for text, valid in zip(texts[1:], kept) if valid and first <= text < last]
+    words = [[text - first for text, valid in zip(texts[1:], kept)
+              if valid and first <= text < last]
              for texts, kept in zip(np.asarray(every.prefixes), np.asarray(every.draft.valid))]
     law = np.array([reach[text] for text in range(first, last)])
     total += _transport_by_lp(law, np.asarray(every.weight), words)

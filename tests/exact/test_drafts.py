@@ -74,7 +74,8 @@ def test_siblings_without_replacement_record_the_law_without_the_earlier_ones():
   made = _enumerate(
       drafts.tree((2,), drafts.WITHOUT_REPLACEMENT), systems.pair("P3", 1).log_q[0])
   at = [tuple(tokens) for tokens in made.draft.tokens].index((0, 2))
-  np.testing.assert_allclose(np.exp(made.draft.log_q[at]), [[.6, .3, .1], [0, .75, .25]], atol=1e-15)
+  np.testing.assert_allclose(
+      np.exp(made.draft.log_q[at]), [[.6, .3, .1], [0, .75, .25]], atol=1e-15)
   np.testing.assert_allclose(made.weight[at], .6 * .25)
   assert all(weight == 0 for tokens, weight in zip(made.draft.tokens, made.weight)
              if tokens[0] == tokens[1])
@@ -107,4 +108,5 @@ def test_deterministic_drafts_are_single_and_have_no_law():
   made = _enumerate(scheme, systems.pair("P3", 1).log_q[0])
   assert made.draft.log_q is None and (made.weight == 1).all() and len(made.weight) == 9
   assert drafts.groups(made).weight.shape == (9, 1)
-  assert drafts.groups(_enumerate(drafts.chain(2), systems.pair("P3", 1).log_q[0])).weight.shape == (1, 9)
+  drawn = _enumerate(drafts.chain(2), systems.pair("P3", 1).log_q[0])
+  assert drafts.groups(drawn).weight.shape == (1, 9)

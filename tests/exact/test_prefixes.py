@@ -32,9 +32,10 @@ def test_level_holds_the_texts_of_one_length(vocab, length):
 def test_subtrees_are_numbered_like_the_whole_tree():
   starts = [0, _number((2, 1), 3)]
   rows = prefixes.below(3, np.array(starts), 2)
-  suffixes = [suffix for length in range(3) for suffix in itertools.product(range(3), repeat=length)]
+  suffixes = [
+      suffix for length in range(3) for suffix in itertools.product(range(3), repeat=length)]
   assert rows.tolist() == [
-      [_number(suffix, 3) for suffix in suffixes], [_number((2, 1) + suffix, 3) for suffix in suffixes]]
+      [_number(start + suffix, 3) for suffix in suffixes] for start in ((), (2, 1))]
 
 
 def test_depth_of_a_table():

@@ -1,4 +1,4 @@
-"""One round and several rounds, against plain Python sums and by the theorem that rounds compose."""
+"""One round and several, against plain Python sums and by the theorem that rounds compose."""
 
 import functools
 import itertools
@@ -52,7 +52,7 @@ def test_joint_is_the_product_of_the_laws_along_each_text():
 
 
 def test_token_verification_by_hand():
-  """One drafted token, P3: min(p, q) is accepted and then continued, the residual is (0, 1/3, 2/3)."""
+  """One drafted token, P3: min(p, q) is accepted and continued, the residual is (0, 1/3, 2/3)."""
   with jax.enable_x64(True):
     log_p, log_q = _tables(systems.pair("P3", 1))
     round_ = jax.jit(functools.partial(_one_round, verify.token(), drafts.chain(1)))
@@ -105,7 +105,8 @@ def _biased_bonus(draft, log_p):
 
 
 def test_a_biased_round_shows_in_rounds():
-  rule = verify.Rule(Partial(_biased_bonus), lossless=True, coupled=False, trees=False, bottom_up=False)
+  rule = verify.Rule(
+      Partial(_biased_bonus), lossless=True, coupled=False, trees=False, bottom_up=False)
   made = systems.random(2, 1, 2, 4)
   law = _rounds_alone(rule, drafts.chain(2), made, 3)
   assert law.sum() == pytest.approx(1, abs=1e-14)
