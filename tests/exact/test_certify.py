@@ -33,7 +33,7 @@ def _where(found):
 
 @pytest.mark.parametrize("name", _LOSSLESS)
 def test_lossless_rules_keep_the_law(name):
-  """30 random systems, all degenerate ones, every claimed way of drafting of three or four nodes."""
+  """30 random systems, all degenerate ones, every claimed way of drafting three or four nodes."""
   rule = getattr(verify, name)()
   ways = [scheme for scheme in claims.schemes(rule) if len(scheme.parents) in (3, 4)]
   found = certify(rule, ways, number=30)
