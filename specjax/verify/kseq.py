@@ -29,8 +29,6 @@ def kseq() -> Rule:
 
 def _judge(draft: Draft, log_p: Array) -> Judgement:
   nodes = draft.tokens.shape[0]
-  if nodes == 0:
-    return Judgement(jnp.zeros(0, log_p.dtype), lambda row: log_p[row])
   rows = jnp.arange(nodes + 1, dtype=jnp.int32)
   below = draft.valid[None, :] & (draft.parents[None, :] + 1 == rows[:, None])
   children = below.sum(-1).astype(log_p.dtype)

@@ -30,8 +30,6 @@ def _judge(draft: Draft, log_p: Array) -> Judgement:
   """Block verification of the picked path; other nodes are never accepted."""
   checks.check_chains(draft, "multipath_block")
   nodes = draft.tokens.shape[0]
-  if nodes == 0:
-    return Judgement(jnp.zeros(0, log_p.dtype), lambda row: log_p[row])
   log_q = parts.draft_law(draft, log_p.shape[-1], log_p.dtype)
   child_of = _children_on_path(draft, _pick(draft, log_p, log_q))
   step = functools.partial(_step_back, draft, log_p, log_q)

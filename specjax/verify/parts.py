@@ -19,13 +19,10 @@ def law_below(draft: Draft, row: Array, log_p: Array) -> Array:
   Below the last node, and where the node is not valid, nothing was drawn: all is -inf, so that the
   residual [p - q]+ is p and needs no case of its own for the bonus token.
   """
-  nodes, vocab = draft.tokens.shape[0], log_p.shape[1]
-  nothing = jnp.full(vocab, -jnp.inf, log_p.dtype)
-  if nodes == 0:
-    return nothing
+  nodes = draft.tokens.shape[0]
   node = jnp.minimum(row, nodes - 1)
   drawn = (row < nodes) & draft.valid[node]
-  return jnp.where(drawn, law_of(draft, node, log_p), nothing)
+  return jnp.where(drawn, law_of(draft, node, log_p), -jnp.inf)
 
 
 def law_of(draft: Draft, node: Array, log_p: Array) -> Array:

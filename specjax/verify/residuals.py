@@ -31,7 +31,7 @@ def reaches(draft: Draft, log_p: Array, turn: Array) -> Array:
         jnp.arange(log_p.shape[0], dtype=jnp.int32))
     return jnp.where(turn == now, mass[draft.parents + 1], reach)
 
-  return lax.fori_loop(1, turn.max(initial=0) + 1, next_turn, jnp.ones(turn.shape, log_p.dtype))
+  return lax.fori_loop(1, turn.max() + 1, next_turn, jnp.ones(turn.shape, log_p.dtype))
 
 
 def acceptances(draft: Draft, log_p: Array, turn: Array, reach: Array) -> Array:

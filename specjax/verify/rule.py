@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 
 from specjax import logits
-from specjax.types import Array, Decision, Draft, PAD, Verdict, method, static
+from specjax.types import Array, Decision, Draft, PAD, ROOT, Verdict, method, static
 from specjax.verify import checks, walk
 
 
@@ -69,10 +69,13 @@ class Rule:
 
   def judge(self, draft: Draft, log_p: Array) -> Judgement:
     """`decide` with laws on demand and without checks: what rules made of other rules build on."""
+    nodes = draft.tokens.shape[0]
+    if nodes == 0:  # formulas need not think of it: they see one node that is not valid
+      draft, log_p = _one_invalid_node(log_p)
     judged = self.formula(draft, log_p)
     if isinstance(judged, Decision):
-      return Judgement(judged.accept, lambda row: judged.log_next[row])
-    return judged
+      return Judgement(judged.accept[:nodes], lambda row: judged.log_next[row])
+    return judged._replace(accept=judged.accept[:nodes])
 
   def verify(self, key: Array, draft: Draft, log_p: Array, depth: int | None = None) -> Verdict:
     """Judges one draft of one row; batches are `vmap`s of this.
@@ -96,6 +99,12 @@ class Rule:
     else:
       stop, extra = flip(key, draft, self.judge(draft, log_p), self.bottom_up)
     return verdict(draft, stop, extra, depth)
+
+
+def _one_invalid_node(log_p: Array) -> tuple[Draft, Array]:
+  draft = Draft(
+      jnp.full(1, PAD, jnp.int32), jnp.full(1, ROOT, jnp.int32), log_p, jnp.zeros(1, bool))
+  return draft, jnp.concatenate([log_p, log_p])
 
 
 def flip(key: Array, draft: Draft, judgement: Judgement, bottom_up: bool) -> tuple[Array, Array]:

@@ -68,8 +68,6 @@ def _turns(parents: Array, width: int) -> Array:
   """int32[width!, N]: when each node is tried, for every order of the first `width` siblings."""
   ranks = walk.sibling_ranks(parents)
   orders = np.array(list(itertools.permutations(range(width))), np.int32)
-  if width == 0:
-    return ranks[None]
   shuffled = jnp.asarray(orders)[:, jnp.minimum(ranks, width - 1)]
   return jnp.where(ranks < width, shuffled, ranks)
 

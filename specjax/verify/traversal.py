@@ -60,9 +60,6 @@ def _lose_children(draft: Draft, log_p: Array, log_q: Array, log_w: Array, row: 
     `log_w` with the children's weights, and the weight float[] and the law float[V] left to `row`.
   """
   nodes = draft.tokens.shape[0]
-  if nodes == 0:
-    return log_w, log_w[row], jnp.exp(log_p[row])
-
   def child_after(node):
     index = jnp.arange(nodes, dtype=jnp.int32)
     is_next = draft.valid & (draft.parents == row - 1) & (index > node)

@@ -54,13 +54,14 @@ def _entropy(log_p: Array) -> Array:
 
 def _on_longest_path(parents: Array, passes: Array) -> Array:
   """bool[N]: whether the walk goes on to the node once it stands on its parent."""
-  def raise_parent(height, node):
-    own = jnp.where(passes[node], height[node + 1] + 1, 0)
-    return height.at[parents[node] + 1].max(own), own
+  def raise_parent(heights, node):
+    row, parent, passed = node
+    height = jnp.where(passed, heights[row] + 1, 0)
+    return heights.at[parent + 1].max(height), height
 
-  nodes = jnp.arange(parents.shape[0], dtype=jnp.int32)
+  rows = jnp.arange(1, parents.shape[0] + 1, dtype=jnp.int32)
   _, height = lax.scan(
-      raise_parent, jnp.zeros(parents.shape[0] + 1, jnp.int32), nodes, reverse=True)
+      raise_parent, jnp.zeros(parents.shape[0] + 1, jnp.int32), (rows, parents, passes), reverse=True)
   earlier = walk.earlier_siblings(parents)
   taller = (earlier & (height[None, :] >= height[:, None])) | (
       earlier.T & (height[None, :] > height[:, None]))

@@ -16,12 +16,12 @@ def last_top_down(parents: Array, heads: Array) -> Array:
   Parents come first, so one pass in index order meets the children of the current node exactly when
   they are due: a node is tested iff its parent is where the walk stands.
   """
-  def test(current, node):
-    moves = heads[node] & (parents[node] == current)
-    return jnp.where(moves, node, current), None
+  def test(current, coin):
+    node, parent, head = coin
+    return jnp.where(head & (parent == current), node, current), None
 
   nodes = jnp.arange(parents.shape[0], dtype=jnp.int32)
-  return lax.scan(test, jnp.int32(ROOT), nodes)[0]
+  return lax.scan(test, jnp.int32(ROOT), (nodes, parents, heads))[0]
 
 
 def first_bottom_up(parents: Array, heads: Array) -> Array:
