@@ -60,6 +60,7 @@ def _lose_children(draft: Draft, log_p: Array, log_q: Array, log_w: Array, row: 
     `log_w` with the children's weights, and the weight float[] and the law float[V] left to `row`.
   """
   nodes = draft.tokens.shape[0]
+
   def child_after(node):
     index = jnp.arange(nodes, dtype=jnp.int32)
     is_next = draft.valid & (draft.parents == row - 1) & (index > node)
