@@ -77,16 +77,19 @@ def as_data(spec: str, rule, certificate: exact.Certificate) -> dict:
 def summary(certificates: dict[str, exact.Certificate], rules: dict) -> str:
   """One line a rule."""
   rows = [["rule", "claims", "max TV", "finding", *(f"E[tau] {pair}" for pair in _PAIRS),
-           "short of best", "ways of drafting", "seconds"]]
+           "short of best", "ways of drafting", "grounds", "seconds"]]
   for spec, certificate in certificates.items():
     claims, found = rules[spec].lossless, certificate.lossless
-    finding = "lossless" if found else ("BIASED" if claims else "lossy")
+    finding = ("lossless" if found else "BIASED") if claims else "lossy"
+    if found and certificate.how.startswith("simulated"):
+      finding = "not rejected"
     two = next((case for case in certificate.cases
                 if case.scheme.is_chain and sum(case.scheme.drafted) == 2), None)
     rows.append([
         spec, "lossless" if claims else "lossy", f"{certificate.max_tv:.1e}", finding,
         *(_tokens(two, pair) for pair in _PAIRS), f"{round(certificate.distance, 4) + 0:.4f}",
-        str(len(certificate.cases)), f"{certificate.seconds:.1f}"])
+        str(len(certificate.cases)), certificate.how.partition(",")[0],
+        f"{certificate.seconds:.1f}"])
   return _table(rows)
 
 

@@ -157,7 +157,7 @@ def _shape(scheme: Scheme, vocab: int) -> _Shape:
     texts[:, node + 1] = prefixes.child(texts[:, parent + 1], words[:, node], vocab)
   kept = np.tile(np.array(scheme.drafted, bool), (len(words), 1))
   if scheme.siblings in (JOINED, MERGED):
-    equal = (texts[:, 1:, None] == texts[:, None, 1:])
+    equal = texts[:, 1:, None] == texts[:, None, 1:]
     first = np.where(equal.any(-1), equal.argmax(-1), np.arange(nodes)).astype(np.int32)
     if scheme.siblings == MERGED:
       kept &= first == np.arange(nodes)
