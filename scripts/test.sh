@@ -5,4 +5,5 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 make_environment
 cd "$root"
-exec "$venv/bin/python" -m pytest tests "$@"
+# A file stays in one process, since its tests share compiled programs.
+exec "$venv/bin/python" -m pytest tests --numprocesses=2 --dist=loadfile "$@"
