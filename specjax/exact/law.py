@@ -20,6 +20,8 @@ def law(rule: Rule, draft: Draft, log_p: Array) -> Array:
     raise ValueError("exact.law sums over the coins of a rule, and a coupled rule flips none.")
   draft = jax.tree.map(jnp.asarray, draft)
   decision = rule.decide(draft, log_p)
+  if draft.tokens.shape[0] == 0:  # the walk cannot leave the root
+    return jnp.exp(decision.log_next)
   accept = jnp.where(draft.valid, decision.accept, 0)
   stops = walk.stops_bottom_up if rule.bottom_up else walk.stops_top_down
   stop = stops(draft.parents, accept)

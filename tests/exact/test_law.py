@@ -50,6 +50,14 @@ def test_sure_nodes(bottom_up):
   np.testing.assert_allclose(_law(bottom_up, accept=(0., 0., 0., 0.)), [1, 0, 0, 0, 0], atol=0)
 
 
+@pytest.mark.parametrize("rule", [verify.token(), verify.block(), verify.match(), verify.traversal()])
+def test_no_nodes(rule):
+  nothing = Draft(
+      jnp.zeros(0, jnp.int32), jnp.zeros(0, jnp.int32), jnp.zeros((0, 3)), jnp.zeros(0, bool))
+  law = exact.law(rule, nothing, jnp.log(jnp.asarray([[.5, .25, .25]])))
+  np.testing.assert_allclose(law, [[.5, .25, .25]], rtol=1e-6)
+
+
 def test_coupled_rules_have_no_coins_to_sum():
   draft = Draft(jnp.zeros(1, jnp.int32), jnp.full(1, -1), None, jnp.ones(1, bool))
   with pytest.raises(ValueError, match="a coupled rule flips none"):
