@@ -1,13 +1,12 @@
 """Which tokens are the largest: argmax and shortest sufficient prefixes, without a sort.
 
-A sort of the vocabulary costs a CPU more than twenty times as much as the bisection below.
+On a CPU, sorting 9 rows of 49152 logits costs over fifteen times as much as the bisection below.
 """
 
 import jax.numpy as jnp
 from jax import lax
 
 from specjax.types import Array
-
 
 _BLOCK = 64
 

@@ -4,7 +4,6 @@ Tokens are ranked by logit, ties by index (lowest first, as argmax breaks them);
 end of the shortest sufficient prefix without sorting the vocabulary.
 """
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.tree_util import Partial
