@@ -45,6 +45,6 @@ def _walk(keys: Array, draft: Draft, log_p: Array) -> tuple[Array, Array]:
 
     silence = jnp.full(log_p.shape[1:], -jnp.inf, log_p.dtype)
     noise = lax.fori_loop(0, paths, hear, silence)
-    return jnp.argmax(log_p[row] + noise).astype(jnp.int32)
+    return law.argmax(log_p[row] + noise)
 
   return coupled.follow(keys, draft, draw)

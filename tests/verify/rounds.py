@@ -20,6 +20,8 @@ S3 = (.7, .2, .1), (.2, .5, .3)
 R3 = (.5, .3, .2), (.2, .3, .5)
 PAIRS = dict(AB=toys.AB, P3=toys.P3, S3=S3, R3=R3)
 
+LOT = 256  # drafts that are judged at once
+
 # Kinds of siblings: drawn independently; never like an earlier one; independently, then nodes of one
 # text merged into the first of them.
 INDEPENDENT, WITHOUT, MERGED = "independent", "without replacement", "merged"
@@ -117,14 +119,23 @@ def drafts(system, parents, siblings=INDEPENDENT) -> Drafts:
         own[taken, tokens[taken, m]] = 0
         if siblings == MERGED:
           first[same, n + 1], valid[same, n] = m + 1, False
-      mass = own.sum(-1, keepdims=True)
-      own = np.where(mass > 0, own / np.where(mass > 0, mass, 1), 1 / vocab)
-      if siblings == WITHOUT:
-        weight *= np.where(mass[:, 0] > 0, own[np.arange(number), tokens[:, n]], 0)
+      mass = own.sum(-1)
+      own = np.where(mass[:, None] > 0, own / np.where(mass > 0, mass, 1)[:, None], np.nan)
+      if siblings == WITHOUT:  # where no token is left the node is not drafted, and no case of token
+        valid[:, n] = (mass > 0) & (valid[:, parent] if parent >= 0 else True)
+        chance = np.where(valid[:, n], own[np.arange(number), tokens[:, n]], tokens[:, n] == 0)
+        weight *= chance
     q[:, n] = own
   p = np.stack([system.p[depth[row]][text[:, row]] for row in range(nodes + 1)], 1)
   np.testing.assert_allclose(weight.sum(), 1, atol=1e-12)
   return Drafts(tokens, parents_of, q, valid, p, weight, text, depth)
+
+
+def cut(drafts_, nodes):
+  """The same drafts with some nodes not drafted; the laws recorded there are not to be read."""
+  valid, q = drafts_.valid.copy(), drafts_.q.copy()
+  valid[:, nodes], q[:, nodes] = False, np.nan
+  return drafts_._replace(valid=valid, q=q)
 
 
 def laws(rule, drafts_):
@@ -133,20 +144,23 @@ def laws(rule, drafts_):
 
 
 def laws_of_all(rule, several):
-  """`laws` of the drafts of several systems over one tree, in one compiled call."""
-  join = lambda name: jnp.asarray(np.concatenate([getattr(each, name) for each in several]))
-  with jax.enable_x64(True), np.errstate(divide="ignore"):
-    log_q, log_p = jnp.log(join("q")), jnp.log(join("p"))
-    draft = Draft(join("tokens"), join("parents"), log_q, join("valid"))
-    joined = np.asarray(_laws(rule, draft, log_p))
-  return np.split(joined, np.cumsum([len(each.weight) for each in several])[:-1])
+  """`laws` of the drafts of several systems over one tree.
+
+  They go through one compiled program in lots of fixed size, for compiling takes most of the time.
+  """
+  fields = [np.concatenate(parts) for parts in zip(*(each[:5] for each in several))]
+  number = len(fields[0])
+  fields = [np.concatenate([x, np.repeat(x[-1:], -number % LOT, 0)]) for x in fields]
+  with jax.enable_x64(True):
+    lots = [np.asarray(_laws(rule, *(jnp.asarray(x[at:at + LOT]) for x in fields)))
+            for at in range(0, number, LOT)]
+  return np.split(np.concatenate(lots)[:number], np.cumsum([len(x.weight) for x in several])[:-1])
 
 
-# Compiling takes most of the time, and the numbers do not depend on how well it is done.
 @functools.partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
-def _laws(rule, draft, log_p):
-  one = lambda pair: law(rule, *pair)
-  return jax.lax.map(one, (draft, log_p), batch_size=512)
+def _laws(rule, tokens, parents, q, valid, p):
+  one = lambda draft, log_p: law(rule, draft, log_p)
+  return jax.vmap(one)(Draft(tokens, parents, jnp.log(q), valid), jnp.log(p))
 
 
 def literal(rule, drafts_, **options):
