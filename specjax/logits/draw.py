@@ -10,11 +10,12 @@ from specjax.types import Array, PAD
 
 
 def draw(key: Array, log_p: Array) -> Array:
-  """One token int32[] from the law float[V], without the noise of all V tokens; the key is consumed.
+  """One token int32[] from the law float[V], without noise for all V tokens; the key is consumed.
 
   First a block of about sqrt(V) tokens by its mass, then a token of the block: the law of
-  `law.sample` at a tenth of its time. It is no coupling: of two near laws read with one key the tokens
-  may differ more often than they must, so what drafter and target share is drawn by `law.sample`.
+  `law.sample` in a fraction of its time. It is no coupling: of two near laws read with one key the
+  tokens may differ more often than they must, so what drafter and target share is drawn by
+  `law.sample`.
 
   An excluded token (-inf) is never returned; PAD is where the row holds a NaN or no token at all.
   """

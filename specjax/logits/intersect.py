@@ -12,10 +12,11 @@ from specjax.types import Array
 def intersect(drafter_to_target, vocab: int) -> Partial:
   """Logits over the drafter's vocabulary to logits over the target's, -inf where it has no token.
 
-  Applied before the drafter's token is drawn, the law becomes norm(q restricted to the intersection):
-  token-level intersection, which lets every verification rule stay as it is and lossless (Timor et
-  al., ICML 2025, arXiv 2502.05202, algorithm 4). It stands first: temperature and truncation belong
-  to the law over shared tokens. A drafter with a reduced vocabulary is the same case.
+  Applied before the drafter's token is drawn, the law becomes q restricted to the intersection and
+  renormalised: token-level intersection, under which every verification rule stays as it is and
+  lossless (Timor et al., ICML 2025, arXiv 2502.05202, algorithm 4). It stands first, since
+  temperature and truncation belong to the law over shared tokens. A drafter with a reduced
+  vocabulary is the same case.
 
   Args:
     drafter_to_target: int[Vd], the target's id of each of the drafter's tokens, negative where the

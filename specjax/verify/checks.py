@@ -29,12 +29,13 @@ def check(draft: Draft, log_p: Array, trees: bool, depth: int | None = None) -> 
   laws = {"log_p": log_p} if draft.log_q is None else {"log_p": log_p, "draft.log_q": draft.log_q}
   for name, rows in laws.items():
     check_values(
-        f"{name} {rows.shape} has a row that is not a law: its probabilities do not sum to 1 (or are "
-        "NaN). Rules take normalised log-probabilities; logits.log_law makes them.",
+        f"{name} {rows.shape} has a row that is not a law: its probabilities do not sum to 1 (or "
+        "are NaN). Rules take normalised log-probabilities; logits.log_law makes them.",
         _is_law(rows, draft.valid if name == "draft.log_q" else None))
   vocab = log_p.shape[-1]
   check_values(
-      f"draft.tokens {draft.tokens.shape} holds a valid token outside of the vocabulary of {vocab}.",
+      f"draft.tokens {draft.tokens.shape} holds a valid token outside of the vocabulary of "
+      f"{vocab}.",
       ~draft.valid | ((draft.tokens >= 0) & (draft.tokens < vocab)))
   index = jnp.arange(draft.tokens.shape[0], dtype=jnp.int32)
   check_values(
@@ -42,8 +43,8 @@ def check(draft: Draft, log_p: Array, trees: bool, depth: int | None = None) -> 
       (draft.parents >= -1) & (draft.parents < index))
   if depth is not None:
     check_values(
-        f"draft.parents {draft.parents.shape} has a valid node deeper than depth={depth}: the verdict "
-        "has no room for its path.",
+        f"draft.parents {draft.parents.shape} has a valid node deeper than depth={depth}: the "
+        "verdict has no room for its path.",
         ~draft.valid | _at_most(draft.parents, depth))
   if not trees:
     check_values(
@@ -62,8 +63,8 @@ def _check_shapes(draft: Draft, log_p: Array) -> None:
     value = getattr(draft, name)
     if value is not None and value.shape != shape:
       raise ValueError(
-          f"draft.{name} has shape {value.shape}, but log_p {log_p.shape} asks for {shape}: a draft of "
-          "N nodes needs N + 1 rows of log_p, the last of them for the bonus token.")
+          f"draft.{name} has shape {value.shape}, but log_p {log_p.shape} asks for {shape}: a "
+          "draft of N nodes needs N + 1 rows of log_p, the last of them for the bonus token.")
   if draft.log_q is not None and draft.log_q.dtype != log_p.dtype:
     raise ValueError(
         f"draft.log_q is {draft.log_q.dtype} and log_p {log_p.dtype}; laws must share one dtype.")
@@ -95,8 +96,8 @@ def check_position_keys(keys: Array) -> None:
   """Raises ValueError unless a coupled rule was handed key[depth + 1]."""
   if keys.ndim != 1 or not jnp.issubdtype(keys.dtype, jax.dtypes.prng_key):
     raise ValueError(
-        f"A coupled rule reads the keys of positions, key[depth + 1], got {keys.dtype}{keys.shape}; "
-        "keys.positions makes them.")
+        "A coupled rule reads the keys of positions, key[depth + 1], got "
+        f"{keys.dtype}{keys.shape}; keys.positions makes them.")
 
 
 def check_chains(draft: Draft, rule: str) -> None:

@@ -1,6 +1,6 @@
 """K-SEQ: k independent drafts of one token, each tried against the same scaled law.
 
-SpecTr: Sun, Suresh, Ro, Beirami, Jain, Yu, NeurIPS 2023, arXiv 2310.15141, algorithm 3.
+SpecTr: Sun, Suresh, Ro, Beirami, Jain, Yu, NeurIPS 2023, arXiv 2310.15141 (K-SEQ).
 """
 
 from typing import Callable
@@ -15,13 +15,13 @@ from specjax.verify.rule import Judgement, Rule
 
 
 def kseq() -> Rule:
-  """Accepts a child x with probability min(1, p(x) / (rho q(x))), whatever its earlier siblings were.
+  """Accepts a child x with probability min(1, p(x) / (rho q(x))), whatever came before it.
 
   The k valid children of a node must be drawn independently from one law q. With
   b = sum_x min(p / rho, q) and A = 1 - (1 - b)^k, the probability that some child is accepted, the
-  extra token has the law [p - min(p / rho, q) A / b] / (1 - A). It is one for rho* <= rho <= k, where
-  A(rho*) = rho* b(rho*); the smallest such rho accepts most. It is found by bisection, whose upper
-  end is taken: a rho slightly too large costs that much acceptance, one too small costs the law.
+  extra token has the law [p - min(p / rho, q) A / b] / (1 - A). It is one for rho* <= rho <= k,
+  where A(rho*) = rho* b(rho*); the smallest such rho accepts most. It is found by bisection, whose
+  upper end is taken: a rho slightly too large costs that much acceptance, one too small the law.
   For k = 1, rho is 1 and the rule is `token`.
   """
   return Rule(Partial(_judge), lossless=True, coupled=False, trees=True, bottom_up=False)
@@ -54,7 +54,7 @@ def _judge(draft: Draft, log_p: Array) -> Judgement:
 
 
 def _smallest_rho(overlap: Callable, children: Array) -> Array:
-  """rho* float[], rounded up, for rho -> b(rho) and k = children float[]; no step at all for k = 1."""
+  """rho* float[], rounded up, for rho -> b(rho) and k = children float[]; no step for k = 1."""
   def halve(bracket):
     low, high = bracket
     middle = (low + high) / 2

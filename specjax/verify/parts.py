@@ -66,8 +66,8 @@ def after_rejection(log_w: Array, p: Array, q: Array) -> tuple[Array, Array]:
 
   Returns:
     The acceptance float[...] and the law float[..., V]. Where p = q and w = 1 the quotient is 0 / 0
-    and counts as 1: exact arithmetic never rejects the child there. Where Z = 0 the law stays p, for
-    the same reason.
+    and counts as 1: exact arithmetic never rejects the child there. Where Z = 0 the law stays p,
+    for the same reason.
   """
   residual = jnp.maximum(jnp.exp(log_w)[..., None] * p - q, 0)
   mass = residual.sum(-1)

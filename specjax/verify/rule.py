@@ -12,7 +12,7 @@ The walk over the drafted tree has one of two directions:
               its own children, a rejected one to its next sibling. The walk stops where no child is
               left.
   bottom up   test the nodes in post-order, leaves first and first branch first; the first accepted
-              node ends the walk, with its whole path accepted. If none is, the walk stops at the root.
+              node ends the walk, with its whole path accepted. If none is, it stops at the root.
 
 Coupled rules (`gumbel`, `list_gumbel`) flip no coins: they compare tokens drawn with shared noise.
 """
@@ -81,15 +81,16 @@ class Rule:
     """Judges one draft of one row; batches are `vmap`s of this.
 
     Args:
-      key: the round's key, or key[depth + 1] of the positions after the text if `coupled`. Consumed.
+      key: the round's key, or key[depth + 1] of the positions after the text if `coupled`; it is
+        consumed.
       draft: the drafted nodes.
       log_p: float[N + 1, V]; row 0 is the target's law after the root, row n + 1 after node n.
       depth: depth D of the tree (static); N, that of a chain, if not given.
 
     Raises:
-      ValueError: shapes or dtypes that do not fit; outside of jit also laws that are not normalised,
-        a tree given to a chain rule, a node deeper than `depth`. Inside jit the latter are
-        `checkify.debug_check`s.
+      ValueError: shapes or dtypes that do not fit; outside of jit also laws that are not
+        normalised, a tree given to a chain rule, a node deeper than `depth`. Inside jit the latter
+        are `checkify.debug_check`s.
     """
     draft, log_p = jax.tree.map(jnp.asarray, (draft, log_p))
     depth = draft.tokens.shape[0] if depth is None else depth

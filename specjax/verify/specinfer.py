@@ -17,13 +17,16 @@ from specjax.verify import parts, residuals, walk
 from specjax.verify.rule import Judgement, Rule
 
 
+_FACTORIALS = (1, 1, 2, 6, 24, 120)
+
+
 def specinfer(width: int = 3) -> Rule:
   """Tries the children in uniformly random order, each against what the earlier ones left.
 
   Children may come from different drafters; each records the law that it was drawn from, and must
   have been drawn without regard to its siblings. Orders are summed over instead of drawn: the walk
   in index order accepts child x with the probability that the random order ends at x, given that it
-  does not end at an earlier index. That costs width! times the work of `recursive`.
+  does not end at an earlier index. With m children that costs m! times the work of `recursive`.
 
   Args:
     width: the random order is over the first `width` children of a node (static); further ones are
@@ -45,30 +48,39 @@ class _Judge:
   width: int
 
   def __call__(self, draft: Draft, log_p: Array) -> Judgement:
-    # One order after the other, since each one's laws fill the cache.
     turns = _turns(draft.parents, min(self.width, draft.tokens.shape[0]))
-    reach = lax.map(lambda turn: residuals.reaches(draft, log_p, turn), turns)
+    # A tree whose nodes have at most m children has m! orders; the others repeat them.
+    m = jnp.minimum(walk.sibling_ranks(draft.parents).max() + 1, self.width)
+    orders = jnp.asarray(_FACTORIALS)[m]
+
+    def try_in(order, reach):
+      return reach.at[order].set(residuals.reaches(draft, log_p, turns[order]))
+
+    reach = lax.fori_loop(0, orders, try_in, jnp.ones(turns.shape, log_p.dtype))
     accept = jax.vmap(lambda *order: residuals.acceptances(draft, log_p, *order))(turns, reach)
     ends, stays = jax.vmap(lambda *order: _outcomes(draft.parents, *order))(turns, accept)
+    share = jnp.where(jnp.arange(len(turns)) < orders, 1 / orders.astype(log_p.dtype), 0)
 
     def log_next(row):
-      def add(total, order):
-        reach, stays = order
-        left = residuals.left_at(draft, log_p, reach, row)
+      def add(order, total):
+        left = residuals.left_at(draft, log_p, reach[order], row)
         mass = left.sum()
-        return total + stays[row] / jnp.where(mass > 0, mass, 1) * left, None
+        return total + stays[order, row] / jnp.where(mass > 0, mass, 1) * left
 
-      total, _ = lax.scan(add, jnp.zeros_like(log_p[row]), (reach, stays))
+      total = lax.fori_loop(0, orders, add, jnp.zeros_like(log_p[row]))
       return parts.log_normalised(total, log_p[row])
 
-    return Judgement(_in_index_order(draft.parents, ends.mean(0), stays.mean(0)), log_next)
+    return Judgement(_in_index_order(draft.parents, share @ ends, share @ stays), log_next)
 
 
 def _turns(parents: Array, width: int) -> Array:
-  """int32[width!, N]: when each node is tried, for every order of the first `width` siblings."""
+  """int32[width!, N]: when each node is tried, for every order of the first `width` siblings.
+
+  The first m! orders leave all but the first m siblings where they are.
+  """
   ranks = walk.sibling_ranks(parents)
-  orders = np.array(list(itertools.permutations(range(width))), np.int32)
-  shuffled = jnp.asarray(orders)[:, jnp.minimum(ranks, width - 1)]
+  orders = sorted(itertools.permutations(range(width)), key=lambda order: order[::-1], reverse=True)
+  shuffled = jnp.asarray(np.array(orders, np.int32))[:, jnp.minimum(ranks, width - 1)]
   return jnp.where(ranks < width, shuffled, ranks)
 
 

@@ -1,8 +1,8 @@
 """The smallest complete rule: a file to copy when you add your own.
 
 Replace this text by one line that says what the rule does, and by its source (paper, section, arXiv
-id). The rule of this file is sample-and-match on a chain: the target draws its own token and goes on
-where the draft has the same one.
+id). The rule of this file is sample-and-match on a chain: the target draws its own token and goes
+on where the draft has the same one.
 """
 
 import jax
@@ -27,7 +27,8 @@ def template() -> Rule:
 def _decide(draft: Draft, log_p: Array) -> Decision:
   """One row, no key: float[N] acceptances and float[N + 1, V] laws of the extra token."""
   vocab = log_p.shape[1]
-  accept = jnp.exp(parts.at_token(log_p[:-1], draft.tokens))  # row n stands before node n of a chain
+  # On a chain, row n stands before node n.
+  accept = jnp.exp(parts.at_token(log_p[:-1], draft.tokens))
 
   drafted = jax.nn.one_hot(draft.tokens, vocab, dtype=bool) & draft.valid[:, None]
   rest = jnp.where(drafted, 0, jnp.exp(log_p[:-1]))

@@ -1,7 +1,7 @@
 """Typical acceptance: a drafted token passes if the target finds it likely enough.
 
-Medusa: Cai, Li, Geng, Peng, Lee, Chen, Dao, ICML 2024, arXiv 2401.10774, section 2.3.1; the threshold
-is that of truncated sampling by entropy (Hewitt, Manning, Liang 2022, arXiv 2210.15191).
+Medusa: Cai, Li, Geng, Peng, Lee, Chen, Dao, ICML 2024, arXiv 2401.10774, section 2.3.1; the
+threshold is that of truncated sampling by entropy (Hewitt, Manning, Liang 2022, arXiv 2210.15191).
 """
 
 import jax.numpy as jnp
@@ -17,10 +17,10 @@ from specjax.verify.rule import Judgement, Rule
 def typical(epsilon: float = 0.09, delta: float = 0.3) -> Rule:
   """Accepts x where p(x) > min(epsilon, delta exp(-H(p))), H being the entropy in nats; lossy.
 
-  The draft's law is not read. Of a tree the longest path whose nodes all pass is accepted, the first
-  in index order among equals. The extra token is the target's argmax wherever the walk stops: it is
-  the paper's greedy first token of the next round, which is accepted without a test, so that every
-  round emits at least one token.
+  The draft's law is not read. Of a tree the longest path whose nodes all pass is accepted, the
+  first in index order among equals. The extra token is the target's argmax wherever the walk stops:
+  it is the paper's greedy first token of the next round, which is accepted without a test, so that
+  every round emits at least one token.
 
   Args:
     epsilon: the threshold where the target is sure of itself, in [0, 1].
@@ -60,8 +60,8 @@ def _on_longest_path(parents: Array, passes: Array) -> Array:
     return heights.at[parent + 1].max(height), height
 
   rows = jnp.arange(1, parents.shape[0] + 1, dtype=jnp.int32)
-  _, height = lax.scan(
-      raise_parent, jnp.zeros(parents.shape[0] + 1, jnp.int32), (rows, parents, passes), reverse=True)
+  start = jnp.zeros(parents.shape[0] + 1, jnp.int32)
+  _, height = lax.scan(raise_parent, start, (rows, parents, passes), reverse=True)
   earlier = walk.earlier_siblings(parents)
   taller = (earlier & (height[None, :] >= height[:, None])) | (
       earlier.T & (height[None, :] > height[:, None]))

@@ -1,6 +1,6 @@
 """Where a walk over a drafted tree stops: once every coin is known, or with what probability.
 
-All functions take one row's `parents` int32[N] (ROOT or an earlier index) and are safe under `vmap`.
+All functions take one row's `parents` int32[N] (ROOT or an earlier index), and all can be mapped.
 """
 
 import jax

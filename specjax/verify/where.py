@@ -13,8 +13,8 @@ def where(mask: Array, rule_a: Rule, rule_b: Rule) -> Rule:
   """Judges a row by `rule_a` where the mask is true and by `rule_b` where it is false.
 
   Both formulas are computed for every row, since a batch is one program. If one rule walks top down
-  and the other bottom up, the first is told in the terms of the second: what counts is only where it
-  stops.
+  and the other bottom up, the first is told in the terms of the second: what counts is only where
+  it stops.
 
   Args:
     mask: bool[], or bool[B] for a batch whose rows are mapped over; chosen without regard to the
@@ -61,8 +61,8 @@ def _follow(mask: Array, rule_a: Rule, rule_b: Rule, keys: Array, draft: Draft, 
 def _bottom_up(draft: Draft, accept: Array) -> Array:
   """float[N]: the coins of a bottom-up walk that stops where a top-down one with `accept` does.
 
-  A node that comes up in post-order is accepted with the probability that the walk stops there, given
-  that it stops neither there nor at a node that came before it.
+  A node that comes up in post-order is accepted with the probability that the walk stops there,
+  given that it does not stop at a node that came up before.
   """
   stops = walk.stops_top_down(draft.parents, jnp.where(draft.valid, accept, 0))
   places = walk.post_order(draft.parents)

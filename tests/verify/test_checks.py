@@ -53,7 +53,8 @@ VALUES = {
         chain(tokens=jnp.array([0, -1], jnp.int32)), LOG_P, "match", None, ("draft.tokens (2,)",)),
     "a child before its parent": (
         *tree(1, -1), "match", None, ("draft.parents (2,)", "earlier node")),
-    "a tree for a chain rule": (*tree(-1, -1), "token", None, ("draft.parents (2,)", "chains only")),
+    "a tree for a chain rule": (
+        *tree(-1, -1), "token", None, ("draft.parents (2,)", "chains only")),
     "a tree for the block rule": (
         *tree(-1, 0, 0), "block", None, ("draft.parents (3,)", "rule.trees")),
     "a chain longer than the verdict": (

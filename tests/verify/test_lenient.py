@@ -36,7 +36,8 @@ def test_acceptance_is_the_closed_form_and_no_token_exceeds_p_over_the_factor(fa
     assert law.sum() == pytest.approx(1, rel=0, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", ("token", "block", "recursive", "traversal", "kseq", "match", "greedy"))
+@pytest.mark.parametrize(
+    "name", ("token", "block", "recursive", "traversal", "kseq", "match", "greedy"))
 def test_a_factor_of_one_is_the_rule_itself(name):
   rule = getattr(verify, name)()
   cases = toys.random_cases(1, 30, 5, 4, "one law" if rule.trees else "chain")

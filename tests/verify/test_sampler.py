@@ -1,11 +1,11 @@
 """The compiled sampler has the law that the exact sum gives.
 
 `verify` runs under jit and vmap over many keys with one draft; the pair (stop row, extra token) is
-counted and compared with `exact.law` by a G-test. Cells of probability 0 must stay empty; cells that
-expect fewer than 10 are pooled.
+counted and compared with `exact.law` by a G-test. Cells of probability 0 must stay empty; cells
+that expect fewer than 10 are pooled.
 
-False alarms: `ALPHA` is the level of the whole file for fresh seeds, divided by the number of G-tests
-in it (Bonferroni). The seeds are fixed, so a failure is a change of the code.
+False alarms: `ALPHA` is the level of the whole file for fresh seeds, divided by the number of
+G-tests in it (Bonferroni). The seeds are fixed, so a failure is a change of the code.
 """
 
 import functools
@@ -40,7 +40,10 @@ RULES = {
     "multipath_block": (verify.multipath_block(), "paths"),
     "where": (verify.where(True, verify.recursive(), verify.traversal()), "one law"),
 }
-COUPLED = {"gumbel": (verify.gumbel(), "one law"), "list_gumbel": (verify.list_gumbel(), "paths apart")}
+COUPLED = {
+    "gumbel": (verify.gumbel(), "one law"),
+    "list_gumbel": (verify.list_gumbel(), "paths apart"),
+}
 DRAFTS = 2
 TESTS = DRAFTS * (len(RULES) + len(COUPLED))
 
@@ -181,7 +184,8 @@ def test_wrong_coins_are_rejected(flip, name):
 
 def test_a_residual_taken_from_p_is_rejected():
   wrong = verify.Rule(
-      jax.tree_util.Partial(residual_from_p), lossless=True, coupled=False, trees=False, bottom_up=False)
+      jax.tree_util.Partial(residual_from_p),
+      lossless=True, coupled=False, trees=False, bottom_up=False)
   case = some_drafts("chain")[0]
   counts = np.asarray(count(verify_one, jax.random.key(0), wrong, *production(case), SOME))
   assert p_value(counts, toys.laws_of(verify.token(), [case])[0]) < ALPHA / TESTS
@@ -219,7 +223,7 @@ def test_an_empty_residual_is_the_target_and_never_another_token(name, q):
 
 @pytest.fixture(scope="module")
 def large():
-  """A target's laws float32[9, V] from bfloat16 logits, and the same again row by row: V = 151936."""
+  """Laws float32[9, V] of bfloat16 logits, and the same again row by row; V = 151936."""
   scores = (4 * jax.random.normal(jax.random.key(0), (9, 151_936))).astype(jnp.bfloat16)
   log_p = log_law(scores, chain())
   return log_p, jnp.stack([log_law(row, chain()) for row in scores[:-1]])

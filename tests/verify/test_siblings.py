@@ -46,7 +46,7 @@ def test_point_masses_make_recursive_sample_and_match():
 
 
 def test_on_a_chain_all_of_them_are_token():
-  cases = toys.random_cases(2, 40, NODES, VOCAB, "chain")
+  cases = toys.random_cases(2, 60, NODES, VOCAB, "chain")  # as many as elsewhere: compiled once
   token = toys.laws_of(verify.token(), cases)
   for rule in (verify.recursive(), verify.specinfer(), verify.kseq()):
     np.testing.assert_allclose(toys.laws_of(rule, cases), token, rtol=0, atol=1e-12)
@@ -71,7 +71,8 @@ def test_the_order_of_the_nodes_does_not_matter_beyond_siblings():
 
 def test_siblings_beyond_the_width_are_tried_after_the_others():
   rng = np.random.default_rng(4)
-  case = toys.case([0, 1, 2, 1], rng.dirichlet(np.ones(4), 5), rng.dirichlet(np.ones(4), 4), [-1] * 4)
+  p, q = rng.dirichlet(np.ones(4), 5), rng.dirichlet(np.ones(4), 4)
+  case = toys.case([0, 1, 2, 1], p, q, [-1] * 4)
 
   def two_then_the_rest(p, children):
     if not children:
@@ -118,22 +119,14 @@ SHARP = (1., 0), (.5, .5)
 # examples and exact sums; rho* of AB is a root, hence the digits.
 ACCEPTED = (
     ("recursive", toys.P3, 2, drafts.INDEPENDENT, .82),
-    ("recursive", toys.AB, 2, drafts.INDEPENDENT, 7 / 9),
-    ("recursive", toys.AB, 3, drafts.INDEPENDENT, 23 / 27),
-    ("recursive", U24, 2, drafts.INDEPENDENT, 3 / 4),
-    ("recursive", SHARP, 2, drafts.INDEPENDENT, 3 / 4),
     ("recursive", toys.P3, 2, drafts.WITHOUT_REPLACEMENT, 7 / 8),
     ("recursive", SHARP, 2, drafts.WITHOUT_REPLACEMENT, 1),
-    ("specinfer", toys.P3, 2, drafts.INDEPENDENT, .82),
     ("specinfer", toys.AB, 3, drafts.INDEPENDENT, 23 / 27),
     ("kseq", toys.P3, 2, drafts.INDEPENDENT, .84),
-    ("kseq", toys.AB, 2, drafts.INDEPENDENT, .811420),
     ("kseq", toys.AB, 3, drafts.INDEPENDENT, .896576),
     ("kseq", U24, 2, drafts.INDEPENDENT, 3 / 4),
-    ("kseq", SHARP, 2, drafts.INDEPENDENT, 3 / 4),
     ("kseq", ((1., 0), (0, 1.)), 2, drafts.INDEPENDENT, 0),
     ("match", toys.P3, 2, drafts.INDEPENDENT, .513),
-    ("match", toys.AB, 3, drafts.INDEPENDENT, 64 / 81),
 )
 
 

@@ -1,4 +1,4 @@
-"""The file that new rules are copied from is a rule: proven, compiled, and no longer than it says."""
+"""The file that new rules are copied from is a rule itself: proven and compiled."""
 
 import jax
 import jax.numpy as jnp

@@ -24,8 +24,8 @@ def test_each_side_keeps_the_law_of_its_rule(first, second, kind):
   rules = getattr(verify, first)(), getattr(verify, second)()
   cases = toys.random_cases(0, 40, 5, 3, kind)
   for mask, rule in zip((True, False), rules):
-    np.testing.assert_allclose(
-        toys.laws_of(verify.where(mask, *rules), cases), toys.laws_of(rule, cases), rtol=0, atol=1e-12)
+    got, expected = (toys.laws_of(one, cases) for one in (verify.where(mask, *rules), rule))
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-12)
 
 
 def test_a_mask_over_the_batch_is_mapped_like_any_number_of_a_rule():
@@ -67,8 +67,8 @@ def test_the_flags():
 def test_losslessness_of_a_mixture_is_certified():
   for mask in (True, False):
     rule = verify.where(mask, verify.recursive(), verify.traversal())
-    made = certify(rule, [drafts.tree((2, 1), drafts.WITHOUT_REPLACEMENT)], systems.random(0, 12, 3, 2))
-    assert made.max_tv < 1e-12
+    scheme = drafts.tree((2, 1), drafts.WITHOUT_REPLACEMENT)
+    assert certify(rule, [scheme], systems.random(0, 12, 3, 2)).max_tv < 1e-12
 
 
 def test_a_coupled_rule_beside_one_with_coins_is_refused():

@@ -28,7 +28,8 @@ class Case(NamedTuple):
   @property
   def draft(self) -> Draft:
     log_q = None if self.q is None else jnp.asarray(log(self.q))
-    return Draft(jnp.asarray(self.tokens), jnp.asarray(self.parents), log_q, jnp.asarray(self.valid))
+    tokens, parents, valid = map(jnp.asarray, (self.tokens, self.parents, self.valid))
+    return Draft(tokens, parents, log_q, valid)
 
   @property
   def log_p(self):
@@ -47,7 +48,7 @@ def case(tokens, p, q=None, parents=None, valid=None) -> Case:
       np.asarray(law, np.float64), (count, np.shape(law)[-1])).copy()
   return Case(
       np.asarray(tokens, np.int32),
-      np.arange(-1, nodes - 1, dtype=np.int32) if parents is None else np.asarray(parents, np.int32),
+      np.asarray(np.arange(-1, nodes - 1) if parents is None else parents, np.int32),
       rows(q, nodes),
       np.ones(nodes, bool) if valid is None else np.asarray(valid, bool),
       rows(p, nodes + 1))
@@ -86,7 +87,7 @@ def random_cases(
 def _random_case(rng, nodes, vocab, kind, even):
   parents = tree(rng, nodes, kind == "chain")
   p, below, own = (laws(rng, rows, vocab, even) for rows in (nodes + 1, nodes + 1, nodes))
-  valid, tokens, q = rng.random(nodes) < .85, np.full(nodes, PAD, np.int32), np.full_like(own, np.nan)
+  valid, tokens, q = rng.random(nodes) < .85, np.full(nodes, PAD, np.int32), np.empty_like(own)
   for node, parent in enumerate(parents):
     valid[node] &= parent == ROOT or valid[parent]
     q[node] = own[node] if kind == "any laws" else below[parent + 1]
