@@ -33,7 +33,7 @@ class Decoder:
   """A target, a drafter, a rule and a transform of logits; numbers in them are arrays.
 
   `params` is `Params(target, drafter)`, or the target's parameters alone. Numbers of the transform
-  are scalars or [B, 1], those of the rule scalars or [B].
+  and of the rule are scalars, or [B] for rows with numbers of their own.
   """
 
   target: Target

@@ -57,7 +57,7 @@ def test_rows_may_have_their_own_temperature():
       TARGET, drafters.ngram(3), verify.token(), logits.temperature(t))
   run = lambda t: np.asarray(decode.generate(
       decoder(t), KEY, toys.tiny_params(0), PROMPTS, LENGTHS, 20).tokens)
-  mixed = run(np.array([[0.0], [1.0]]))
+  mixed = run(np.array([0.0, 1.0]))
   np.testing.assert_array_equal(mixed[0], run(0.0)[0])
   np.testing.assert_array_equal(mixed[1], run(1.0)[1])
 
