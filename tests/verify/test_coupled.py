@@ -248,7 +248,7 @@ def test_draft_noise_reused_in_the_residual_is_a_bias():
   tokens = jax.jit(jax.vmap(first))(jax.random.split(jax.random.key(9), N))
   share = np.bincount(np.asarray(tokens), minlength=3) / N
   np.testing.assert_allclose(share, [.0998, .4733, .4269], rtol=0, atol=5 * np.sqrt(.25 / N))
-  assert N * ((share - np.asarray(p)) ** 2 / np.asarray(p)).sum() > 10 * stats.chi2.isf(1e-6, 2)
+  assert N * ((share - np.asarray(p)) ** 2 / np.asarray(p)).sum() > stats.chi2.isf(1e-6, 2)
 
 
 def drawn(jaxpr):
