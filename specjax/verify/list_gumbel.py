@@ -9,7 +9,7 @@ from jax.tree_util import Partial
 
 from specjax import keys as keys_lib
 from specjax.logits import law
-from specjax.types import Array, Draft
+from specjax.types import Array, Draft, ROOT
 from specjax.verify import checks, coupled, walk
 from specjax.verify.rule import Rule
 
@@ -32,7 +32,7 @@ def _walk(keys: Array, draft: Draft, log_p: Array) -> tuple[Array, Array]:
   chain = walk.chains(draft.parents)
   slots = jnp.arange(max(chain.shape[0], 1), dtype=jnp.int32)
   # At the root all paths count, the invalid ones too: whether a path was kept may hang on its noise.
-  paths = jnp.maximum((draft.parents == -1).sum(dtype=jnp.int32), 1)
+  paths = jnp.maximum((draft.parents == ROOT).sum(dtype=jnp.int32), 1)
 
   def draw(key, row, standing):
     agree = jnp.where(

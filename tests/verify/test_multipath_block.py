@@ -151,3 +151,15 @@ def test_no_sort():
   program = jax.make_jaxpr(RULE.verify)(jax.random.key(0), draft, jnp.zeros((nodes + 1, vocab)))
   used = primitives(program.jaxpr)
   assert "while" in used and not used & {"sort", "top_k", "approx_top_k"}
+
+
+def test_the_order_of_the_nodes_does_not_matter():
+  """Paths side by side, level by level, are judged like one path after the other."""
+  cases = [toys.case(tokens, toys.laws(np.random.default_rng(i), 5, 3)[[0, 1, 2, 1, 4]],
+                     toys.laws(np.random.default_rng(9), 4, 3)[[0, 1, 0, 1]], [-1, 0, -1, 2])
+           for i, tokens in enumerate([[0, 1, 0, 2], [1, 1, 0, 2], [2, 0, 1, 1], [0, 2, 0, 2]])]
+  rows, nodes = [0, 1, 3, 2, 4], [0, 2, 1, 3]
+  moved = [case._replace(tokens=case.tokens[nodes], q=case.q[nodes], p=case.p[rows],
+                         parents=np.array([-1, -1, 0, 1], np.int32)) for case in cases]
+  np.testing.assert_allclose(
+      toys.laws_of(RULE, moved), toys.laws_of(RULE, cases)[:, rows], rtol=0, atol=1e-14)
