@@ -5,8 +5,8 @@
 For every rule, every way of drafting that it claims to serve and some 220 systems (random
 prefix-dependent laws, degenerate ones, the pairs AB, P3 and S3 of the literature), the law of the
 text is summed over all drafts and coins in float64 and compared with the target's. All rules take
-below two minutes on two cores; --full, with four tokens instead of three and twice the systems, some
-ten minutes. Exits with 1 if a rule that claims to be lossless is not. Writes certify.md and
+below two minutes on two cores; --full, with four tokens instead of three and twice the systems,
+some ten minutes. Exits with 1 if a rule that claims to be lossless is not. Writes certify.md and
 certify.json into --out.
 """
 
