@@ -9,6 +9,7 @@ from specjax.logits.penalty import (
     repetition_penalty,
     token_counts,
 )
+from specjax.logits.reduce import total
 from specjax.logits.select import argmax
 from specjax.logits.transform import chain, forbid, reads_counts, temperature, uses_counts
 from specjax.logits.truncate import min_p, top_k, top_p

@@ -4,6 +4,7 @@ import math
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from specjax.logits import law
 from specjax.types import Array, PAD
@@ -21,9 +22,13 @@ def draw(key: Array, log_p: Array) -> Array:
   """
   vocab = log_p.shape[0]
   width = math.isqrt(vocab - 1) + 1
-  blocks = jnp.pad(log_p, (0, -vocab % width), constant_values=-jnp.inf).reshape(-1, width)
-  mass = jnp.exp(blocks).sum(-1)
+  mass = jnp.pad(jnp.exp(log_p), (0, -vocab % width)).reshape(-1, width).sum(-1)
   of_block, in_block = jax.random.split(key)
   block = law.sample(of_block, jnp.log(mass))
-  token = block * width + law.sample(in_block, blocks[block])
+  # The last block may be cut short: read a whole one that ends there, without the block before.
+  first = jnp.minimum(block * width, vocab - width)
+  tokens = first + jnp.arange(width, dtype=jnp.int32)
+  inside = lax.dynamic_slice(log_p, (first,), (width,))
+  inside = jnp.where(tokens >= block * width, inside, -jnp.inf)
+  token = first + law.sample(in_block, inside)
   return jnp.where(mass.sum() > 0, token, PAD)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.tree_util import Partial
 
+from specjax.logits import total
 from specjax.types import Array, Draft
 from specjax.verify import checks, parts, walk
 from specjax.verify.rule import Judgement, Rule
@@ -39,13 +40,14 @@ def _judge(draft: Draft, log_p: Array) -> Judgement:
     q = jnp.exp(parts.law_of(draft, first[row], log_p))
     return jnp.where(children[row] > 0, jnp.minimum(jnp.exp(log_p[row]) / rho, q), 0)
 
-  rho = lax.map(
-      lambda row: _smallest_rho(lambda rho: overlap(row, rho).sum(), children[row]), rows)
+  rho = _smallest_rho(
+      lambda rho: lax.map(lambda row: total(overlap(row, rho[row])), rows), children)
 
   def log_next(row):
-    once = overlap(row, rho[row])
-    share = _some(once.sum(), children[row]) / jnp.where(once.sum() > 0, once.sum(), 1)
-    return parts.log_normalised(jnp.maximum(jnp.exp(log_p[row]) - share * once, 0), log_p[row])
+    taken = overlap(row, rho[row])
+    once = total(taken)
+    share = _some(once, children[row]) / jnp.where(once > 0, once, 1)
+    return parts.log_normalised(jnp.maximum(jnp.exp(log_p[row]) - share * taken, 0), log_p[row])
 
   ratio = parts.log_ratio(
       log_p[draft.parents + 1, draft.tokens], parts.log_q_of_tokens(draft, log_p.dtype))
@@ -54,7 +56,7 @@ def _judge(draft: Draft, log_p: Array) -> Judgement:
 
 
 def _smallest_rho(overlap: Callable, children: Array) -> Array:
-  """rho* float[], rounded up, for rho -> b(rho) and k = children float[]; no step for k = 1."""
+  """rho* float[K], rounded up, for rho -> b(rho) and k = children; no step if k is 1 everywhere."""
   def halve(bracket):
     low, high = bracket
     middle = (low + high) / 2
@@ -64,7 +66,7 @@ def _smallest_rho(overlap: Callable, children: Array) -> Array:
 
   one = jnp.ones_like(children)
   resolution = 4 * jnp.finfo(children.dtype).eps
-  wide = lambda bracket: bracket[1] - bracket[0] > resolution * bracket[1]
+  wide = lambda bracket: (bracket[1] - bracket[0] > resolution * bracket[1]).any()
   return lax.while_loop(wide, halve, (one, jnp.maximum(children, one)))[1]
 
 

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 
+from specjax.logits import total
 from specjax.types import Array, Draft
 
 
@@ -70,7 +71,7 @@ def after_rejection(log_w: Array, p: Array, q: Array) -> tuple[Array, Array]:
     for the same reason.
   """
   residual = jnp.maximum(jnp.exp(log_w)[..., None] * p - q, 0)
-  mass = residual.sum(-1)
+  mass = total(residual)
   rest = mass - jnp.expm1(log_w)  # Z + 1 - w
   accept = jnp.where(rest > 0, mass / jnp.where(rest > 0, rest, 1), 1)
   scale = jnp.where(mass > 0, mass, 1)[..., None]
@@ -88,5 +89,5 @@ def log_normalised(mass: Array, otherwise: Array) -> Array:
   Where nothing is left it is the law `otherwise`: exact arithmetic never draws from an empty
   residual, but rounded coins may lead there.
   """
-  total = mass.sum(-1)
-  return jnp.where(total > 0, jnp.log(mass) - jnp.log(jnp.where(total > 0, total, 1)), otherwise)
+  whole = total(mass)
+  return jnp.where(whole > 0, jnp.log(mass) - jnp.log(jnp.where(whole > 0, whole, 1)), otherwise)

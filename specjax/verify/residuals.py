@@ -18,6 +18,7 @@ vocabulary, hence on a chain only single entries of the laws are read.
 import jax.numpy as jnp
 from jax import lax
 
+from specjax.logits import total
 from specjax.types import Array, Draft
 from specjax.verify import parts
 
@@ -27,7 +28,7 @@ def reaches(draft: Draft, log_p: Array, turn: Array) -> Array:
   def next_turn(now, reach):
     before = turn < now
     mass = lax.map(
-        lambda row: _left(draft, log_p, reach, row, before).sum(),
+        lambda row: total(_left(draft, log_p, reach, row, before)),
         jnp.arange(log_p.shape[0], dtype=jnp.int32))
     return jnp.where(turn == now, mass[draft.parents + 1], reach)
 

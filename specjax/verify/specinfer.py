@@ -12,6 +12,7 @@ import numpy as np
 from jax import lax
 from jax.tree_util import Partial
 
+from specjax.logits import total
 from specjax.types import Array, Draft
 from specjax.verify import parts, residuals, walk
 from specjax.verify.rule import Judgement, Rule
@@ -62,13 +63,13 @@ class _Judge:
     share = jnp.where(jnp.arange(len(turns)) < orders, 1 / orders.astype(log_p.dtype), 0)
 
     def log_next(row):
-      def add(order, total):
+      def add(order, mixed):
         left = residuals.left_at(draft, log_p, reach[order], row)
-        mass = left.sum()
-        return total + stays[order, row] / jnp.where(mass > 0, mass, 1) * left
+        mass = total(left)
+        return mixed + stays[order, row] / jnp.where(mass > 0, mass, 1) * left
 
-      total = lax.fori_loop(0, orders, add, jnp.zeros_like(log_p[row]))
-      return parts.log_normalised(total, log_p[row])
+      mixed = lax.fori_loop(0, orders, add, jnp.zeros_like(log_p[row]))
+      return parts.log_normalised(mixed, log_p[row])
 
     return Judgement(_in_index_order(draft.parents, share @ ends, share @ stays), log_next)
 
