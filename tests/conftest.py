@@ -37,6 +37,13 @@ def strict_promotion():
     yield
 
 
+@pytest.fixture(autouse=True, scope="module")
+def forget_programs():
+  """jax keeps every compiled program; a process that keeps thousands runs out of memory maps."""
+  yield
+  jax.clear_caches()
+
+
 @pytest.fixture(scope="session")
 def default_model():
   """The default model, loaded once for the whole session; downloaded if the cache lacks it."""

@@ -1,5 +1,7 @@
 """The loop: ends of texts, independence of rows, one compilation for many prompts and numbers."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -173,12 +175,14 @@ def test_caches_are_updated_in_place(name):
       target, drafter, verify.token(), WARM)
   prepared = loop.prepare(target, decoder.room, np.ones((1, 5), int), np.array([5]), 200, (2,), None)
   params = Params(transformer.param_shapes(config))
-  memory = loop._run.lower(decoder, KEY, params, *prepared).compile().memory_analysis()
+  compiled = loop._run.lower(decoder, KEY, params, *prepared).compile()
+  assert not re.search(r"= f32\[3,512,64\]\S* copy\(", compiled.as_text())
+  memory = compiled.memory_analysis()
   size = lambda tree: sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(tree))
   cache = size(jax.eval_shape(lambda: target.init(None, 1, 512)))
   used = memory.argument_size_in_bytes + memory.temp_size_in_bytes
   assert used <= 1.3 * (size(params) + cache)
-  assert memory.temp_size_in_bytes <= 3 * cache
+  assert memory.temp_size_in_bytes <= cache
 
 
 def test_nan_raises_and_never_becomes_a_token():

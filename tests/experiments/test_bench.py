@@ -21,7 +21,7 @@ def outcomes(tmp_path_factory):
       '{"prompt": "the cat the cat the", "category": "a"}\n{"prompt": "a hot dog", "category": "b"}\n')
   good = [
       f"--config.target={TINY}", "--config.max_new_tokens=6", "--config.gamma=3",
-      f"--prompts={folder / 'prompts.jsonl'}", "--drafter=ngram,layer_skip:1", "--repeats=1"]
+      f"--prompts={folder / 'prompts.jsonl'}", "--drafter=ngram", "--repeats=1"]
   ran = forked.run([["experiments.bench", *arguments] for arguments in (
       [*good, "--section=model,peers", "--json", f"--out={folder / 'out'}"],
       [*good, "--section=model,speed"], [*good, "--config.temperature=0.5"],
@@ -49,9 +49,12 @@ def test_what_a_run_prints(outcomes):
   assert {"model", "peers", "goals", "manifest"} == set(result)
   assert result["goals"] == []  # they are for the default model
   assert list(result["model"]["relative"]) == ["1", "2", "4", "8", "16"]
-  names = ["specjax plain", "specjax ngram", "specjax layer_skip:1"]
+  rounds = result["model"]["rounds"]
+  assert rounds["specjax plain"]["drafting"] == 0 < rounds["specjax ngram"]["drafting"] <= 1
+  assert all(0 < each["outside"] for each in rounds.values())
+  names = ["specjax plain", "specjax ngram"]
   decoders, skipped = result["peers"]["decoders"], result["peers"]["skipped"]
-  assert list(decoders)[:3] == names == list(result["model"]["rounds"])
+  assert list(decoders)[:2] == names == list(rounds)
   assert all(decoders[name]["same_texts"] == 2 for name in decoders)
   assert decoders["specjax plain"]["tau"] == 1 and decoders["specjax ngram"]["tau"] > 1
   assert set(decoders["specjax plain"]["category_rates"]) == {"a", "b"}

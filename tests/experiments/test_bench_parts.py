@@ -154,22 +154,6 @@ def test_every_model_of_a_decoder_is_replaced():
     assert int(generation.stats.rounds[0]) == 6  # four tokens a round, every guess right
 
 
-def test_passes_of_a_tiny_model():
-  config = ModelConfig(**SHAPE)
-  target = transformer.target(config)
-  params = Params(transformer.init_params(config, jax.random.key(0)))
-  transform = logits.temperature(0.0)
-  decoders = {
-      "plain": (decode.autoregressive(target, transform), params),
-      "ngram": (decode.speculative(target, drafters.ngram(3), verify.token(), transform), params)}
-  found = passes.measure(decoders, jax.random.key(0), [1, 2, 3, 1, 2, 3], 1)
-  assert found.relative[1] == 1 and set(found.seconds) == set(passes.WIDTHS)
-  assert found.rounds["plain"].drafting == 0 and 0 <= found.rounds["ngram"].drafting <= 1
-  assert all(each.outside > 0 and each.fraction == each.outside / each.round
-             for each in found.rounds.values())
-  assert "V(n)" in tables.model(found)
-
-
 @pytest.mark.parametrize("temperature, top_k, top_p", [(1, 50, 1.0), (1, 97, 0.9), (0.7, 7, 0.8)])
 def test_sorting_is_an_honest_opponent(temperature, top_k, top_p):
   scores = jax.random.normal(jax.random.key(0), (4, 97)) * 3
