@@ -12,6 +12,7 @@ bench.md and bench.json into --out. About 15 minutes on two cores.
 
 import contextlib
 import dataclasses
+import functools
 import os
 import pathlib
 import sys
@@ -96,10 +97,11 @@ def _decoding() -> Bench:
   if config.gamma == 0 or not _DRAFTER.value:
     raise ValueError("bench drafts: config.gamma is at least 1, and --drafter names a drafter")
   conversations = [each for name in _PROMPTS.value for each in prompts.load(name)]
+  load = functools.partial(build.load_model, dtype=config.dtype)
   setup = build.build(dataclasses.replace(config, drafter=_DRAFTER.value[0]))
   decoders = {contest.PLAIN: (setup.plain, setup.params)}
   for spec in _DRAFTER.value:
-    drafter, params, files = registry.drafter(spec, config.gamma, setup.model, config.dtype)
+    drafter, params, files = registry.drafter(spec, config.gamma, setup.model, load)
     setup.models.update(files)
     decoders[f"specjax {spec}"] = (
         decode.speculative(

@@ -12,8 +12,7 @@ import tqdm
 
 from specjax import keys
 from specjax.launch import (
-    app, build, config as config_lib, costs, divergence, play, prompts, record, replay, summary,
-    watch)
+    app, build, config as config_lib, job as jobs, play, prompts, replay, summary, watch)
 
 _CONFIG = config_lib.define()
 _PROMPT = flags.DEFINE_string("prompt", None, "one prompt; its text is streamed")
@@ -46,39 +45,18 @@ def _job():
     raise ValueError("give either --prompt='...' or --prompts=FILE.jsonl or the name of a set")
   alone = _PROMPT.value is not None
   conversations = [prompts.single(_PROMPT.value)] if alone else prompts.load(_PROMPTS.value)
-  return replay.Job(
+  return jobs.Job(
       config_lib.read(_CONFIG), app.SEED.value, conversations, _TEMPLATE.value, _STOP.value)
 
 
 def _decode(setup, job):
-  config, key = job.config, keys.from_seed(job.seed)
-  for conversation in job.conversations:  # a prompt that does not fit should not cost an hour first
-    play.encode(setup, conversation, [], job.template)
-  turns = sum(len(conversation.turns) for conversation in job.conversations)
-  if turns == 1:
+  jobs.check(setup, job)
+  if job.turns == 1:
     prompt = play.encode(setup, job.conversations[0], [], job.template)
-    watch.watch(setup, key, prompt, config.max_new_tokens, stop=job.stop)
-  with tqdm.tqdm(total=turns, unit="prompt", file=sys.stderr, disable=turns == 1) as bar:
-    answers = play.play(
-        setup, job.conversations, key, max_new_tokens=config.max_new_tokens,
-        batch_size=config.batch_size, template=job.template, stop=job.stop,
-        repeats=_REPEATS if turns == 1 else 1, progress=bar.update)
-  exact = config.temperature == 0 or setup.speculative.rule.coupled
-  # Where nothing is drafted for the whole batch, one row is scored: see `summarise`.
-  abstains = setup.speculative.drafter.abstains and config.batch_size == 1 and not config.strict
-  result = summary.summarise(answers, _costs(setup, answers), config.gamma, exact, abstains)
-  if exact:
-    result["divergences"] = [d for a in answers if (d := divergence.first(setup, a))]
-  return result | dict(
-      inputs=job.inputs(), manifest=record.manifest(job.seed, config, setup.models))
-
-
-def _costs(setup, answers):
-  if setup.speculative.drafter.nodes == 0:
-    return None
-  padded, lengths = play.pad([answers[0].prompt])
-  state = setup.speculative.init(setup.params, padded, lengths)
-  return costs.measure(setup.speculative, setup.params, state)
+    watch.watch(
+        setup, keys.from_seed(job.seed), prompt, job.config.max_new_tokens, stop=job.stop)
+  with tqdm.tqdm(total=job.turns, unit="prompt", file=sys.stderr, disable=job.turns == 1) as bar:
+    return jobs.measure(setup, job, _REPEATS if job.turns == 1 else 1, bar.update)
 
 
 if __name__ == "__main__":

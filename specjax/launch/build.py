@@ -1,6 +1,7 @@
 """From a configuration to the decoders that it describes."""
 
-from typing import NamedTuple
+import functools
+from typing import Callable, NamedTuple
 
 from specjax import decode, loading, logits
 from specjax.decode.decoder import STRICT_WINDOW
@@ -20,8 +21,13 @@ class Setup(NamedTuple):
   models: dict[str, str]  # name -> sha256, for the manifest
 
 
-def build(config: DecodeConfig) -> Setup:
+def build(config: DecodeConfig, load: Callable[[str, str], loading.Model] | None = None) -> Setup:
   """Loads the models of a configuration and puts its decoders together.
+
+  Args:
+    config: the configuration.
+    load: (path, dtype) -> the model, `load` if not given. Whoever builds many configurations passes
+      one that remembers; decoders of one model then also share their compiled programs.
 
   Raises:
     ValueError: a name, a path or a combination that does not exist.
@@ -29,8 +35,8 @@ def build(config: DecodeConfig) -> Setup:
   """
   _refuse_impossible(config)
   rule = registry.rule(config.rule)  # a wrong name should not wait for a model to load
-  model = (loading.load(config.target, config.dtype) if config.target
-           else loading.default_model(config.dtype))
+  load = load or load_model
+  model = load(config.target, config.dtype)
   target = transformer.target(model.config)
   transform = logits.chain(
       logits.temperature(config.temperature), logits.top_k(config.top_k),
@@ -39,9 +45,15 @@ def build(config: DecodeConfig) -> Setup:
   models = {"target": model.sha256}
   if config.gamma == 0:
     return Setup(model, Params(model.params), plain, plain, models)
-  drafter, params, more = registry.drafter(config.drafter, config.gamma, model, config.dtype)
+  drafter, params, more = registry.drafter(
+      config.drafter, config.gamma, model, functools.partial(load, dtype=config.dtype))
   speculative = decode.speculative(target, drafter, rule, transform, config.strict)
   return Setup(model, Params(model.params, params), speculative, plain, models | more)
+
+
+def load_model(path: str, dtype: str) -> loading.Model:
+  """The model at `path`, the default one if that is empty."""
+  return loading.load(path, dtype) if path else loading.default_model(dtype)
 
 
 def _refuse_impossible(config: DecodeConfig):

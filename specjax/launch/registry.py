@@ -2,6 +2,7 @@
 
 import inspect
 import pathlib
+from typing import Callable
 
 from specjax import drafters, loading, verify
 from specjax.launch.config import nearest
@@ -45,8 +46,9 @@ def rule(spec: str) -> verify.Rule:
   return build(*(_number(text, what, p.annotation) for p, text in zip(takes, given)))
 
 
-def drafter(spec: str, gamma: int, model: loading.Model, dtype: str) -> tuple[
-    Drafter, PyTree, dict[str, str]]:
+def drafter(
+    spec: str, gamma: int, model: loading.Model, load: Callable[[str], loading.Model]
+) -> tuple[Drafter, PyTree, dict[str, str]]:
   """The drafter, its parameters, and the sha256 of its weights by name (empty if it has none).
 
   Args:
@@ -54,7 +56,7 @@ def drafter(spec: str, gamma: int, model: loading.Model, dtype: str) -> tuple[
       path of a second model.
     gamma: tokens to draft, at least 1.
     model: the target.
-    dtype: of a second model's weights.
+    load: path -> a second model.
 
   Raises:
     ValueError: neither a name nor a path, or a number that does not fit.
@@ -75,7 +77,7 @@ def drafter(spec: str, gamma: int, model: loading.Model, dtype: str) -> tuple[
     raise ValueError(
         f"config.drafter: {spec!r} is neither the path of a model nor a drafter"
         f"{nearest(name, DRAFTERS)}")
-  second = loading.load(spec, dtype)
+  second = load(spec)
   loading.check_same_vocabulary(model, second)
   built = drafters.autoregressive(transformer.target(second.config), gamma)
   return built, second.params, {"drafter": second.sha256}

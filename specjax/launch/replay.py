@@ -9,25 +9,10 @@ import pathlib
 from typing import NamedTuple
 
 from specjax.launch import config as config_lib
+from specjax.launch.job import Job
 from specjax.launch.prompts import Conversation
 
 _LARGEST = 256 * 2**20  # bytes; a run of 10 000 prompts stays below
-
-
-class Job(NamedTuple):
-  """All that decides about the tokens of a decoding run, besides the machine."""
-
-  config: config_lib.DecodeConfig
-  seed: int
-  conversations: list[Conversation]
-  template: bool
-  stop: list[str]
-
-  def inputs(self) -> dict:
-    """The part of a job that its manifest does not hold, as plain JSON."""
-    return dict(
-        conversations=[c._asdict() for c in self.conversations],
-        apply_chat_template=self.template, stop=self.stop)
 
 
 class Record(NamedTuple):

@@ -7,9 +7,7 @@ import numpy as np
 from specjax import theory
 from specjax.launch.costs import Costs
 from specjax.launch.play import Answer
-
-_RESAMPLES = 2000
-_FEWEST = 5  # prompts; a bootstrap over fewer is a fiction
+from specjax.stats import estimates
 
 
 def summarise(
@@ -30,22 +28,23 @@ def summarise(
   emitted = int(total("emitted"))
   seconds = np.array([(a.seconds, a.baseline_seconds) for a in answers])
   tokens = np.array([(len(a.tokens), len(a.baseline_tokens)) for a in answers])
-  tau = _ratio(emitted, rounds)
-  drafting = _ratio(tested[0], rounds) if abstains else 1.0
+  tau = estimates.ratio(emitted, rounds)
+  drafting = estimates.ratio(tested[0], rounds) if abstains else 1.0
   return dict(
       tokens=[a.tokens for a in answers],
       text=[a.text for a in answers],
-      prompts=[dict(name=a.name, category=a.category, turn=a.turn) for a in answers],
+      prompts=[_of_prompt(a) for a in answers],
       tau=tau,
-      tau_macro=float(np.mean([_ratio(a.counts.emitted, a.counts.rounds) for a in answers])),
-      alpha=_ratio(accepted.sum(), tested.sum()),
-      acceptance_by_position=[_ratio(a, t) for a, t in zip(accepted, tested)],
-      acceptance_by_position_joint=[_ratio(a, rounds) for a in accepted],
+      tau_macro=float(np.mean([estimates.ratio(a.counts.emitted, a.counts.rounds) for a in answers])),
+      alpha=estimates.ratio(accepted.sum(), tested.sum()),
+      acceptance_by_position=[estimates.ratio(a, t) for a, t in zip(accepted, tested)],
+      acceptance_by_position_joint=[estimates.ratio(a, rounds) for a in accepted],
       rounds=rounds,
-      tokens_per_second=_ratio(*(x[:, 0].sum() for x in (tokens, seconds))),
-      baseline_tokens_per_second=_ratio(*(x[:, 1].sum() for x in (tokens, seconds))),
+      tokens_per_second=estimates.ratio(*(x[:, 0].sum() for x in (tokens, seconds))),
+      baseline_tokens_per_second=estimates.ratio(*(x[:, 1].sum() for x in (tokens, seconds))),
       speedup=_speedup(tokens, seconds),
-      speedup_interval=_interval(tokens, seconds),
+      speedup_interval=estimates.interval(
+          lambda drawn: _speedup(tokens[drawn], seconds[drawn]), len(answers)),
       predicted_speedup=math.nan if costs is None else float(theory.predicted_speedup(
           tau, gamma, costs.draft_step, drafting * costs.window + 1 - drafting)),
       drafting_rounds=drafting,
@@ -89,20 +88,18 @@ def table(result: dict, gamma: int) -> str:
   return "\n".join(f"{name:14}{value:>{width}}   {meaning}" for name, value, meaning in rows)
 
 
-def _ratio(part, whole) -> float:
-  return float(part / whole) if whole else math.nan
+def _of_prompt(answer: Answer) -> dict:
+  """What one answer adds to the sums, so that whoever reads a record can form them again."""
+  counts = answer.counts
+  return dict(
+      name=answer.name, category=answer.category, turn=answer.turn,
+      tokens=len(answer.tokens), seconds=answer.seconds,
+      baseline_tokens=len(answer.baseline_tokens), baseline_seconds=answer.baseline_seconds,
+      rounds=counts.rounds, emitted=counts.emitted, tested=counts.tested,
+      accepted=counts.accepted, lengths=counts.lengths)
 
 
 def _speedup(tokens: np.ndarray, seconds: np.ndarray) -> float:
   """Ratio of seconds per token, plain over speculative; columns are (speculative, plain)."""
   emitted, spent = tokens.sum(0), seconds.sum(0)
-  return _ratio(spent[1] * emitted[0], emitted[1] * spent[0])
-
-
-def _interval(tokens: np.ndarray, seconds: np.ndarray) -> list[float] | None:
-  """95 % percentile bootstrap of the speed-up over prompts; None for too few of them."""
-  if len(tokens) < _FEWEST:
-    return None
-  draws = np.random.default_rng(0).integers(len(tokens), size=(_RESAMPLES, len(tokens)))
-  speedups = [_speedup(tokens[drawn], seconds[drawn]) for drawn in draws]
-  return [float(bound) for bound in np.quantile(speedups, (0.025, 0.975))]
+  return estimates.ratio(spent[1] * emitted[0], emitted[1] * spent[0])

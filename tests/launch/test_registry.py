@@ -56,13 +56,13 @@ def test_a_bad_rule_is_explained(spec, complaint):
 
 
 def test_drafters_by_name(tiny):
-  built, params, models = registry.drafter("ngram", 3, tiny, "float32")
+  built, params, models = registry.drafter("ngram", 3, tiny, loading.load)
   assert (built.nodes, params, models) == (3, None, {})
-  built, params, models = registry.drafter("layer_skip:1", 2, tiny, "float32")
+  built, params, models = registry.drafter("layer_skip:1", 2, tiny, loading.load)
   assert (built.nodes, params, models) == (2, None, {})
-  halved, _, _ = registry.drafter("layer_skip", 2, tiny, "float32")  # half of two layers
+  halved, _, _ = registry.drafter("layer_skip", 2, tiny, loading.load)  # half of two layers
   assert same(halved, built)
-  built, params, models = registry.drafter(str(TINY / "llama"), 4, tiny, "float32")
+  built, params, models = registry.drafter(str(TINY / "llama"), 4, tiny, loading.load)
   assert built.nodes == 4 and params is not None and models == {"drafter": tiny.sha256}
 
 
@@ -75,4 +75,4 @@ def test_drafters_by_name(tiny):
 ])
 def test_a_bad_drafter_is_explained(tiny, spec, complaint):
   with pytest.raises(ValueError, match=complaint):
-    registry.drafter(spec, 3, tiny, "float32")
+    registry.drafter(spec, 3, tiny, loading.load)

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from specjax.launch import config, record, replay, strict_json
+from specjax.launch import config, job, record, replay, strict_json
 from specjax.launch.prompts import Conversation
 
-JOB = replay.Job(
+JOB = job.Job(
     config.DecodeConfig(gamma=3, temperature=0.7), 12,
     [Conversation("x", "chat", ("one", "two"), "file, line 1")], False, ["end"])
 TOKENS = [[1, 2, 3], [4, 5]]

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from specjax.launch import summary
+from specjax.launch import strict_json, summary
 from specjax.launch.costs import Costs
 from specjax.launch.play import Answer
 from specjax.stats.counts import Counts
@@ -37,6 +37,13 @@ def test_ratios_are_ratios_of_sums():
   assert result["predicted_speedup"] == pytest.approx((10 / 6) / (1.5 + 2 * 0.25))
   assert result["identical_to_baseline"] is True and result["speedup_interval"] is None
   assert result["tokens"] == [list(range(8)), [0, 1]] and result["text"] == ["text", "text"]
+
+
+def test_the_parts_of_every_prompt_are_kept():
+  first = strict_json.plain(summary.summarise(TWO, COSTS, gamma=2, exact=True))["prompts"][0]
+  assert first == dict(
+      name="n", category="c", turn=0, tokens=8, seconds=1.0, baseline_tokens=8,
+      baseline_seconds=4.0, rounds=4, emitted=8, tested=[4, 3], accepted=[3, 1], lengths=[0] * 3)
 
 
 def test_rounds_without_a_draft_cost_a_single_row():

@@ -1,0 +1,70 @@
+"""One decoding job: what decides about its tokens, and playing it with everything measured."""
+
+from typing import Callable, NamedTuple
+
+from specjax import keys
+from specjax.launch import config as config_lib
+from specjax.launch import costs, divergence, play, record, summary
+from specjax.launch.build import Setup
+from specjax.launch.prompts import Conversation
+
+
+class Job(NamedTuple):
+  """All that decides about the tokens of a decoding run, besides the machine."""
+
+  config: config_lib.DecodeConfig
+  seed: int
+  conversations: list[Conversation]
+  template: bool
+  stop: list[str]
+
+  @property
+  def turns(self) -> int:
+    """Prompts to answer."""
+    return sum(len(conversation.turns) for conversation in self.conversations)
+
+  def inputs(self) -> dict:
+    """The part of a job that its manifest does not hold, as plain JSON."""
+    return dict(
+        conversations=[c._asdict() for c in self.conversations],
+        apply_chat_template=self.template, stop=self.stop)
+
+
+def check(setup: Setup, job: Job) -> None:
+  """Raises ValueError if a first prompt does not fit: that should not cost an hour first."""
+  for conversation in job.conversations:
+    play.encode(setup, conversation, [], job.template)
+
+
+def measure(
+    setup: Setup, job: Job, repeats: int = 1,
+    progress: Callable[[int], None] = lambda turns: None) -> dict:
+  """Plays a job speculatively and plainly, in turn, and returns its record, ready for JSON.
+
+  Args:
+    setup: what `build` made of `job.config`.
+    job: what to play.
+    repeats: runs of each batch, of which the median counts.
+    progress: called with the number of turns that have just been answered.
+  """
+  config = job.config
+  answers = play.play(
+      setup, job.conversations, keys.from_seed(job.seed), max_new_tokens=config.max_new_tokens,
+      batch_size=config.batch_size, template=job.template, stop=job.stop, repeats=repeats,
+      progress=progress)
+  exact = config.temperature == 0 or setup.speculative.rule.coupled
+  # Where nothing is drafted for the whole batch, one row is scored: see `summarise`.
+  abstains = setup.speculative.drafter.abstains and config.batch_size == 1 and not config.strict
+  result = summary.summarise(answers, _costs(setup, answers), config.gamma, exact, abstains)
+  if exact:
+    result["divergences"] = [d for a in answers if (d := divergence.first(setup, a))]
+  return result | dict(
+      inputs=job.inputs(), manifest=record.manifest(job.seed, config, setup.models))
+
+
+def _costs(setup: Setup, answers: list[play.Answer]) -> costs.Costs | None:
+  if setup.speculative.drafter.nodes == 0:
+    return None
+  padded, lengths = play.pad([answers[0].prompt])
+  state = setup.speculative.init(setup.params, padded, lengths)
+  return costs.measure(setup.speculative, setup.params, state)

@@ -1,0 +1,32 @@
+"""Estimates with intervals, from what single prompts add to them; host numbers."""
+
+import math
+from typing import Callable
+
+import numpy as np
+
+_RESAMPLES = 2000
+_FEWEST = 5  # prompts; a bootstrap over fewer is a fiction
+
+
+def ratio(part, whole) -> float:
+  """`part / whole`, NaN where there is nothing to divide by."""
+  return float(part / whole) if whole else math.nan
+
+
+def interval(statistic: Callable[[np.ndarray], float], prompts: int) -> list[float] | None:
+  """The 95 % percentile bootstrap interval over prompts; None if there are fewer than five.
+
+  Prompts are what a number should generalise over: tokens of one answer are far from independent.
+
+  Args:
+    statistic: int[M] indices of drawn prompts -> the number, or NaN where it has none; such draws are
+      left out.
+    prompts: how many there are.
+  """
+  if prompts < _FEWEST:
+    return None
+  draws = np.random.default_rng(0).integers(prompts, size=(_RESAMPLES, prompts))
+  values = np.array([statistic(drawn) for drawn in draws])
+  values = values[np.isfinite(values)]
+  return [float(bound) for bound in np.quantile(values, (0.025, 0.975))] if len(values) else None
