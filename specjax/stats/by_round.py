@@ -1,0 +1,59 @@
+"""Figures of what happens in a round: acceptance by position, and how many tokens come out."""
+
+from specjax.stats import cells as cells_lib, figure, parts
+from specjax.stats.cells import Cell
+from specjax.stats.parts import Estimate
+
+
+def acceptance(cells: list[Cell]) -> figure.Figure | figure.Omitted:
+  """Acceptance at each position of the longest draft."""
+  title = "Acceptance by position in the draft"
+  longest = [c for c in _longest(cells) if c.gamma > 1]
+  if not longest:
+    return figure.Omitted("acceptance", title, "no draft is longer than one token")
+  same, groups = cells_lib.constant(cells), []
+  for _, method in figure.grouped(longest, lambda c: c.method):
+    panels = []
+    for y, values in (("conditional", parts.conditional), ("joint", parts.joint)):
+      series = [figure.Series(figure.at_temperature(c.temperature), "measured", _numbered(c, values(c.parts)))
+                for c in method]
+      panels.append(figure.Panel(cells_lib.label(method[0], same), "position", y, series))
+    groups.append(panels)
+  return figure.Figure(
+      "acceptance", "curves", title,
+      "Conditional: accepted / tested at each position. Joint: accepted at each position / target "
+      "passes. With 95 % bootstrap intervals over prompts." + _which_gamma(cells), groups)
+
+
+def lengths(cells: list[Cell]) -> figure.Figure | figure.Omitted:
+  """How many tokens the rounds emitted."""
+  title = "Tokens emitted by a round"
+  longest = [c for c in _longest(cells) if c.gamma]
+  if not longest:
+    return figure.Omitted("lengths", title, "nothing was drafted")
+  same = cells_lib.constant(cells)
+  groups = [
+      [figure.Panel(cells_lib.label(method[0], same), "emitted", "share", [
+          figure.Series(figure.at_temperature(c.temperature), "measured", _numbered(c, parts.shares(c.parts)))
+          for c in method])]
+      for _, method in figure.grouped(longest, lambda c: c.method)]
+  return figure.Figure(
+      "lengths", "bars", title,
+      "Share of the rounds that emitted so many tokens, the extra token counted, with 95 % bootstrap "
+      "intervals over prompts. Their mean is tau." + _which_gamma(cells), groups)
+
+
+def _numbered(cell: Cell, values: list[Estimate]) -> list[figure.Point]:
+  return [figure.Point(cell.axes, Estimate(place), value)
+          for place, value in enumerate(values, 1) if value.value == value.value]
+
+
+def _longest(cells: list[Cell]) -> list[Cell]:
+  """Of each method and temperature the cell of the largest gamma."""
+  groups = figure.grouped(figure.smallest_batch(cells), lambda c: (c.method, c.temperature))
+  return [max(group, key=lambda c: c.gamma) for _, group in groups]
+
+
+def _which_gamma(cells) -> str:
+  several = len({c.gamma for c in cells if c.gamma}) > 1
+  return (" Of several gamma the largest is shown." if several else "") + figure.which_batch(cells)

@@ -1,0 +1,119 @@
+"""The rows of a sweep as cells: one for each setting, summed over its seeds."""
+
+import collections
+import json
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from specjax import theory
+from specjax.stats import estimates, parts as parts_lib
+from specjax.stats.parts import Estimate, Parts
+from specjax.stats.rows import AXES, SUMMED, Reading, text
+
+_NUMBERS = ("temperature", "gamma", "batch_size")
+
+
+class Cell(NamedTuple):
+  """One setting of a sweep and its numbers."""
+
+  axes: dict[str, Any]
+  seeds: int
+  parts: Parts
+  speedup: Estimate
+  tau: Estimate
+  alpha: Estimate
+  rate: Estimate  # tokens/s
+  baseline_rate: float  # of plain decoding, in turn with the above
+  predicted: float  # speed-up
+  identical: bool | None  # to plain decoding; None if the two are independent samples
+
+  @property
+  def gamma(self) -> int:
+    return self.axes["gamma"]
+
+  @property
+  def temperature(self) -> float:
+    return self.axes["temperature"]
+
+  @property
+  def batch_size(self) -> int:
+    return self.axes["batch_size"]
+
+  @property
+  def method(self) -> tuple[tuple[str, str], ...]:
+    """What is compared: the axes that are no numbers to plot against, as (name, text)."""
+    return tuple((name, text(value)) for name, value in self.axes.items() if name not in _NUMBERS)
+
+
+def pool(readings: list[Reading]) -> list[Cell]:
+  """One cell for each setting: methods in the order of their first rows, numbers ascending."""
+  groups = collections.defaultdict(list)
+  for reading in readings:
+    groups[json.dumps(reading.axes, sort_keys=True)].append(reading)
+  cells = [_cell(group) for group in groups.values()]
+  order = {method: place for place, method in enumerate(dict.fromkeys(c.method for c in cells))}
+  return sorted(
+      cells, key=lambda c: (order[c.method], c.temperature, c.batch_size, c.gamma))
+
+
+def constant(cells: list[Cell]) -> dict[str, str]:
+  """The axes that have one value in all cells, as texts."""
+  names = dict.fromkeys((*AXES, *(name for cell in cells for name in cell.axes)))
+  values = {name: {text(cell.axes.get(name, "")) for cell in cells} for name in names}
+  return {name: found.pop() for name, found in values.items() if len(found) == 1}
+
+
+def label(cell: Cell, same: dict[str, str]) -> str:
+  """A short name of a cell's method: drafter, rule, and what else is not the `same` for all."""
+  method = dict(cell.method)
+  rest = [f"{name}={value}" for name, value in method.items()
+          if name not in ("drafter", "rule", *same)]
+  return ", ".join([method.get("drafter", ""), method.get("rule", ""), *rest])
+
+
+def _cell(group: list[Reading]) -> Cell:
+  parts = _sum(group)
+  tau, identical = parts_lib.tau(parts), [reading.identical for reading in group]
+  return Cell(
+      group[0].axes, len(group), parts, parts_lib.speedup(parts), tau, parts_lib.alpha(parts),
+      parts_lib.rate(parts),
+      estimates.ratio(parts.baseline_tokens.sum(), parts.baseline_seconds.sum()),
+      _predicted(group, tau.value), None if None in identical else all(identical))
+
+
+def _sum(group: list[Reading]) -> Parts:
+  """The parts of every answer, added up over seeds."""
+  summed = {}
+  for reading in group:
+    for key, fields in reading.answers.items():
+      earlier = summed.get(key)
+      summed[key] = fields if earlier is None else [
+          _stack(pair).sum(0) for pair in zip(earlier, fields)]
+  *scalars, tested, accepted, lengths = (_stack(column) for column in zip(*summed.values()))
+  return Parts(
+      np.array([category for _, category, *_ in summed]), *(column[:, 0] for column in scalars),
+      tested, accepted, lengths)
+
+
+def _stack(rows) -> np.ndarray:
+  """float[len(rows), longest], shorter rows filled up with zeros."""
+  width = max(map(len, rows))
+  return np.stack([np.pad(row, (0, width - len(row))) for row in rows])
+
+
+def _predicted(group: list[Reading], tau: float) -> float:
+  """The speed-up that tau and the measured costs give, costs averaged over the seeds."""
+  place = SUMMED.index("rounds")
+  rounds = [sum(float(fields[place][0]) for fields in reading.answers.values())
+            for reading in group]
+  if not sum(rounds):
+    return math.nan
+  mean = lambda name, weights=None: float(
+      np.average([getattr(reading, name) for reading in group], weights=weights))
+  drafting, step = mean("drafting", rounds), mean("draft_step")
+  cost = drafting * mean("window") + 1 - drafting
+  if not all(map(math.isfinite, (tau, step, cost))) or not cost:
+    return math.nan
+  return float(theory.predicted_speedup(tau, group[0].axes["gamma"], step, cost))

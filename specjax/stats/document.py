@@ -1,0 +1,68 @@
+"""What a report is made of, before it is Markdown or HTML. All text is plain: renderers escape it."""
+
+import math
+from typing import NamedTuple
+
+from specjax.stats.parts import Estimate
+
+
+class Text(NamedTuple):
+  """A paragraph."""
+
+  text: str
+
+
+class Code(NamedTuple):
+  """A command, or what a program wrote."""
+
+  text: str
+
+
+class Table(NamedTuple):
+  """Rows under a head; values as `show` takes them."""
+
+  head: list[str]
+  rows: list[list]
+
+
+class Image(NamedTuple):
+  """A PNG of the report's folder."""
+
+  path: str  # relative, with forward slashes
+  title: str  # what one sees, in a line
+  caption: str
+
+
+class Section(NamedTuple):
+  """Blocks under a title."""
+
+  title: str
+  blocks: list[Text | Code | Table | Image]
+
+
+class Document(NamedTuple):
+  title: str
+  sections: list[Section]
+
+
+def show(value) -> str:
+  """A value as a reader sees it: two decimals, below ten; an interval in brackets; - for nothing."""
+  if isinstance(value, Estimate):
+    bounds = "" if math.isnan(value.low) else f" ({show(value.low)}-{show(value.high)})"
+    return show(value.value) + bounds
+  if isinstance(value, bool):
+    return "yes" if value else "NO"
+  if value is None or isinstance(value, float) and math.isnan(value):
+    return "-"
+  if isinstance(value, float):
+    return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
+  return str(value)
+
+
+def sort_key(value) -> float | str | None:
+  """What a table sorts by: the number, if there is one."""
+  if isinstance(value, Estimate):
+    value = value.value
+  if value is None or isinstance(value, float) and math.isnan(value):
+    return None
+  return float(value) if isinstance(value, (int, float)) else str(value)

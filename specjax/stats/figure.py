@@ -1,0 +1,90 @@
+"""A figure as numbers: what is plotted against what, before anything is drawn."""
+
+import itertools
+from typing import Any, Callable, Iterable, NamedTuple
+
+from specjax.stats.cells import Cell
+from specjax.stats.parts import Estimate
+
+
+class Point(NamedTuple):
+  axes: dict[str, Any]  # its cell's
+  x: Estimate
+  y: Estimate
+
+
+class Series(NamedTuple):
+  """Points of one colour and kind."""
+
+  label: str
+  kind: str  # measured, theory, predicted, plain; or a line that no cell belongs to
+  points: list[Point]
+
+
+class Panel(NamedTuple):
+  """One pair of axes."""
+
+  title: str
+  x: str  # name of what is plotted, as in the CSV
+  y: str
+  series: list[Series]
+
+
+class Figure(NamedTuple):
+  """Groups of panels; the panels of a group stand together."""
+
+  name: str  # of its files
+  form: str  # how `plots` draws it: curves, heat, bars or scatter
+  title: str
+  caption: str
+  groups: list[list[Panel]]
+
+
+class Omitted(NamedTuple):
+  """A figure that the rows have no numbers for."""
+
+  name: str
+  title: str
+  why: str
+
+
+def table(figure: Figure) -> list[dict[str, Any]]:
+  """Every number of a figure in long form, one point a row."""
+  rows = []
+  for panel in itertools.chain.from_iterable(figure.groups):
+    for series in panel.series:
+      for point in series.points:
+        bounds = {f"{panel.x}_{end}": value for end, value in (
+            ("low", point.x.low), ("high", point.x.high)) if value == value}
+        rows.append(point.axes | {
+            "series": series.label, "kind": series.kind, panel.x: point.x.value} | bounds | {
+            "quantity": panel.y, "value": point.y.value, "low": point.y.low, "high": point.y.high})
+  return rows
+
+
+def grouped(cells: Iterable[Cell], key) -> list[tuple[Any, list[Cell]]]:
+  """Cells by key, in the order of their first."""
+  groups: dict[Any, list[Cell]] = {}
+  for cell in cells:
+    groups.setdefault(key(cell), []).append(cell)
+  return list(groups.items())
+
+
+def curve(label, kind, cells, y, x="gamma") -> Series:
+  points = [Point(c.axes, Estimate(c.axes[x]), y(c)) for c in cells]
+  return Series(label, kind, [point for point in points if point.y.value == point.y.value])
+
+
+def at_temperature(value: float) -> str:
+  return f"T = {value:g}"
+
+
+def smallest_batch(cells: list[Cell]) -> list[Cell]:
+  """The cells of each method at its smallest batch size: the size does not change what is accepted."""
+  return [c for _, method in grouped(cells, lambda c: c.method)
+          for c in method if c.batch_size == min(c.batch_size for c in method)]
+
+
+def which_batch(cells) -> str:
+  several = len({c.batch_size for c in cells}) > 1
+  return " Of several batch sizes the smallest is shown." if several else ""

@@ -1,0 +1,78 @@
+"""The tables of a report: every cell, the categories of prompts, the rows that failed."""
+
+from typing import Any
+
+from specjax.stats import cells as cells_lib, figure, parts
+from specjax.stats.cells import Cell
+from specjax.stats.document import Table
+from specjax.stats.rows import Failure, text
+
+_QUANTITIES = {"speed-up": parts.speedup, "tau": parts.tau, "alpha": parts.alpha}
+
+
+def overview(cells: list[Cell]) -> Table:
+  """One row for each cell; axes that are the same for all are left out."""
+  names = _varying(cells)
+  seeds = [] if all(c.seeds == 1 for c in cells) else ["seeds"]
+  head = [*names, *seeds, "prompts" if "prompts" not in names else "answers", "speed-up", "(macro)",
+          "predicted", "tau", "(macro)", "alpha", "(macro)", "tokens/s", "plain", "identical"]
+  rows = [[
+      *_setting(c, names), *([c.seeds] if seeds else []), len(c.parts.tokens),
+      c.speedup, c.speedup.macro, c.predicted, c.tau, c.tau.macro, c.alpha, c.alpha.macro,
+      c.rate.value, c.baseline_rate, c.identical] for c in cells]
+  return Table(head, rows)
+
+
+def by_category(cells: list[Cell]) -> dict[str, Table]:
+  """Quantity -> the fastest gamma of each setting, with a column for each category, as Spec-Bench.
+
+  Empty if there is one category alone. For the cells of all gammas see `category_numbers`.
+  """
+  categories = _categories(cells)
+  if len(categories) < 2:
+    return {}
+  groups = figure.grouped(
+      [c for c in cells if c.gamma], lambda c: (c.method, c.temperature, c.batch_size))
+  fastest = [max(group, key=lambda c: c.speedup.value) for _, group in groups]
+  names = list(dict.fromkeys([*_varying(cells), "gamma"]))
+  head = [*names, *(category or "(none)" for category in categories), "overall"]
+  return {
+      name: Table(head, [
+          [*_setting(c, names), *(quantity(c.parts.of(category)) for category in categories),
+           quantity(c.parts)] for c in fastest])
+      for name, quantity in _QUANTITIES.items()}
+
+
+def category_numbers(cells: list[Cell]) -> list[dict[str, Any]]:
+  """Every number of every category in long form."""
+  return [
+      c.axes | {"category": category, "prompts": len(some.tokens), "quantity": name}
+      | dict(zip(("value", "low", "high", "macro"), quantity(some)))
+      for c in cells for category in _categories(cells) if len((some := c.parts.of(category)).tokens)
+      for name, quantity in _QUANTITIES.items()]
+
+
+def failed(failures: list[Failure]) -> Table:
+  """The rows without numbers and what went wrong."""
+  return Table(["id", "setting", "error"], [
+      [_cut(f.name, 80), _cut(", ".join(f"{name}={text(value)}" for name, value in f.axes.items()), 300),
+       _cut(f.error, 600)] for f in failures])
+
+
+def _categories(cells: list[Cell]) -> list[str]:
+  return list(dict.fromkeys(category for c in cells for category in c.parts.category.tolist()))
+
+
+def _varying(cells: list[Cell]) -> list[str]:
+  same = cells_lib.constant(cells)
+  return [name for name in dict.fromkeys(n for c in cells for n in c.axes) if name not in same]
+
+
+def _setting(cell: Cell, names: list[str]) -> list:
+  values = (cell.axes.get(name) for name in names)
+  return [text(v) if isinstance(v, (str, dict, list)) else f"{v:g}" if isinstance(v, float) else v
+          for v in values]
+
+
+def _cut(value: str, most: int) -> str:
+  return value if len(value) <= most else value[:most] + " ..."
