@@ -38,7 +38,7 @@ def _plain(cells: list[Cell]) -> list[figure.Point]:
   """Tokens/s of plain decoding at each batch size, all that was measured beside it pooled."""
   return [
       figure.Point({name: value for name, value in group[0].axes.items() if name != "gamma"},
-            Estimate(size), Estimate(estimates.ratio(
-                sum(c.parts.baseline_tokens.sum() for c in group),
-                sum(c.parts.baseline_seconds.sum() for c in group))))
+                   Estimate(size), Estimate(estimates.ratio(
+                       sum(c.parts.baseline_tokens.sum() for c in group),
+                       sum(c.parts.baseline_seconds.sum() for c in group))))
       for size, group in figure.grouped(cells, lambda c: c.batch_size)]

@@ -1,5 +1,9 @@
 """Figures over gamma: the heat map of the speed-up, and tau and alpha beside their theory."""
 
+import math
+
+import numpy as np
+
 from specjax import theory
 from specjax.stats import cells as cells_lib, estimates, figure
 from specjax.stats.cells import Cell
@@ -23,8 +27,8 @@ def speedup(cells: list[Cell]) -> figure.Figure | figure.Omitted:
     return figure.Omitted("speedup", title, "no method was run with two values of gamma")
   return figure.Figure(
       "speedup", "heat", title,
-      "Plain seconds per token / speculative seconds per token. Blue is faster than plain decoding, "
-      "red is slower; the fastest cell of each panel is framed.", groups)
+      "Plain seconds per token / speculative seconds per token. Blue is faster than plain "
+      "decoding, red is slower; the fastest cell of each panel is framed.", groups)
 
 
 def tau_alpha(cells: list[Cell]) -> figure.Figure | figure.Omitted:
@@ -45,10 +49,10 @@ def tau_alpha(cells: list[Cell]) -> figure.Figure | figure.Omitted:
     return figure.Omitted("tau_alpha", title, "no method was run with two values of gamma above 0")
   return figure.Figure(
       "tau_alpha", "curves", title,
-      "Points: measured, with 95 % bootstrap intervals over prompts. Lines: one acceptance rate alpha "
-      "for all gamma, pooled over them, and the tokens that follow from it, "
-      "1 + f (E - 1) with E = (1 - alpha^(gamma + 1)) / (1 - alpha) (Leviathan et al. 2023, equation 1) "
-      "and f the measured share of rounds that had a draft." + figure.which_batch(cells), groups)
+      "Points: measured, with 95 % bootstrap intervals over prompts. Lines: one acceptance rate "
+      "alpha for all gamma, pooled over them, and the tokens that follow from it, 1 + f (E - 1) "
+      "with E = (1 - alpha^(gamma + 1)) / (1 - alpha) (Leviathan et al. 2023, equation 1) and f "
+      "the measured share of rounds that had a draft." + figure.which_batch(cells), groups)
 
 
 def _theory(curve: list[Cell]) -> tuple[list[figure.Point], list[figure.Point]]:
@@ -58,12 +62,12 @@ def _theory(curve: list[Cell]) -> tuple[list[figure.Point], list[figure.Point]]:
                             sum(p.tested.sum() for p in drafting)))
   share = estimates.ratio(sum(p.tested[:, 0].sum() for p in drafting),
                           sum(p.rounds.sum() for p in drafting))
-  if not alpha == alpha:
+  if math.isnan(alpha):
     return [], []
   tau, line = [], []
-  for gamma in range(max(c.gamma for c in curve) + 1):
+  for gamma in np.arange(0, max(c.gamma for c in curve) + 0.25, 0.25).tolist():  # smooth enough
     axes = curve[0].axes | dict(gamma=gamma)
     tokens = 1 + share * (float(theory.expected_tokens(alpha, gamma)) - 1)
     tau.append(figure.Point(axes, Estimate(gamma), Estimate(tokens)))
     line.append(figure.Point(axes, Estimate(gamma), Estimate(alpha)))
-  return tau, line[1:]
+  return tau, line[4:]  # gamma >= 1

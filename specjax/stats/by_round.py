@@ -1,5 +1,7 @@
 """Figures of what happens in a round: acceptance by position, and how many tokens come out."""
 
+import math
+
 from specjax.stats import cells as cells_lib, figure, parts
 from specjax.stats.cells import Cell
 from specjax.stats.parts import Estimate
@@ -15,8 +17,7 @@ def acceptance(cells: list[Cell]) -> figure.Figure | figure.Omitted:
   for _, method in figure.grouped(longest, lambda c: c.method):
     panels = []
     for y, values in (("conditional", parts.conditional), ("joint", parts.joint)):
-      series = [figure.Series(figure.at_temperature(c.temperature), "measured", _numbered(c, values(c.parts)))
-                for c in method]
+      series = [_numbered(c, values(c.parts)) for c in method]
       panels.append(figure.Panel(cells_lib.label(method[0], same), "position", y, series))
     groups.append(panels)
   return figure.Figure(
@@ -34,18 +35,19 @@ def lengths(cells: list[Cell]) -> figure.Figure | figure.Omitted:
   same = cells_lib.constant(cells)
   groups = [
       [figure.Panel(cells_lib.label(method[0], same), "emitted", "share", [
-          figure.Series(figure.at_temperature(c.temperature), "measured", _numbered(c, parts.shares(c.parts)))
-          for c in method])]
+          _numbered(c, parts.shares(c.parts)) for c in method])]
       for _, method in figure.grouped(longest, lambda c: c.method)]
   return figure.Figure(
       "lengths", "bars", title,
-      "Share of the rounds that emitted so many tokens, the extra token counted, with 95 % bootstrap "
-      "intervals over prompts. Their mean is tau." + _which_gamma(cells), groups)
+      "Share of the rounds that emitted so many tokens, the extra token counted, with 95 % "
+      "bootstrap intervals over prompts. Their mean is tau." + _which_gamma(cells), groups)
 
 
-def _numbered(cell: Cell, values: list[Estimate]) -> list[figure.Point]:
-  return [figure.Point(cell.axes, Estimate(place), value)
-          for place, value in enumerate(values, 1) if value.value == value.value]
+def _numbered(cell: Cell, values: list[Estimate]) -> figure.Series:
+  """The values at 1, 2, ... as the series of a cell's temperature."""
+  points = [figure.Point(cell.axes, Estimate(place), value)
+            for place, value in enumerate(values, 1) if not math.isnan(value.value)]
+  return figure.Series(figure.at_temperature(cell.temperature), "measured", points)
 
 
 def _longest(cells: list[Cell]) -> list[Cell]:

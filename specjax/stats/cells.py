@@ -13,6 +13,7 @@ from specjax.stats.parts import Estimate, Parts
 from specjax.stats.rows import AXES, SUMMED, Reading, text
 
 _NUMBERS = ("temperature", "gamma", "batch_size")
+_LONGEST = 22  # characters of a value in a label; tables have the whole
 
 
 class Cell(NamedTuple):
@@ -48,14 +49,20 @@ class Cell(NamedTuple):
 
 
 def pool(readings: list[Reading]) -> list[Cell]:
-  """One cell for each setting: methods in the order of their first rows, numbers ascending."""
+  """One cell for each setting, numbers ascending, texts in the order of their first rows.
+
+  Drafters change fastest, then rules, so that panels of all methods have drafters side by side.
+  """
   groups = collections.defaultdict(list)
   for reading in readings:
     groups[json.dumps(reading.axes, sort_keys=True)].append(reading)
   cells = [_cell(group) for group in groups.values()]
-  order = {method: place for place, method in enumerate(dict.fromkeys(c.method for c in cells))}
+  place = {pair: number for number, pair in enumerate(
+      dict.fromkeys(pair for cell in cells for pair in cell.method))}
+  fast = lambda pair: (pair[0] == "drafter", pair[0] == "rule")
+  slow_first = lambda cell: [place[pair] for pair in sorted(cell.method, key=fast)]
   return sorted(
-      cells, key=lambda c: (order[c.method], c.temperature, c.batch_size, c.gamma))
+      cells, key=lambda c: (slow_first(c), c.temperature, c.batch_size, c.gamma))
 
 
 def constant(cells: list[Cell]) -> dict[str, str]:
@@ -68,9 +75,16 @@ def constant(cells: list[Cell]) -> dict[str, str]:
 def label(cell: Cell, same: dict[str, str]) -> str:
   """A short name of a cell's method: drafter, rule, and what else is not the `same` for all."""
   method = dict(cell.method)
-  rest = [f"{name}={value}" for name, value in method.items()
+  rest = [f"{name}={shorten(value)}" for name, value in method.items()
           if name not in ("drafter", "rule", *same)]
-  return ", ".join([method.get("drafter", ""), method.get("rule", ""), *rest])
+  return ", ".join([*(shorten(method.get(name, "")) for name in ("drafter", "rule")), *rest])
+
+
+def shorten(name: str) -> str:
+  """A name as a short line: what is in the middle of a long one is left out."""
+  line = " ".join("".join(c if c.isprintable() else " " for c in name).split())
+  half = _LONGEST // 2
+  return line if len(line) <= _LONGEST else f"{line[:half - 1]}…{line[-half:]}"
 
 
 def _cell(group: list[Reading]) -> Cell:

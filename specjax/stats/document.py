@@ -1,4 +1,4 @@
-"""What a report is made of, before it is Markdown or HTML. All text is plain: renderers escape it."""
+"""What a report is made of, before it is Markdown or HTML. All text is plain: renderers escape."""
 
 import math
 from typing import NamedTuple
@@ -46,7 +46,7 @@ class Document(NamedTuple):
 
 
 def show(value) -> str:
-  """A value as a reader sees it: two decimals, below ten; an interval in brackets; - for nothing."""
+  """A value as a reader sees it: two decimals below ten, its interval in brackets, - for none."""
   if isinstance(value, Estimate):
     bounds = "" if math.isnan(value.low) else f" ({show(value.low)}-{show(value.high)})"
     return show(value.value) + bounds
@@ -59,6 +59,12 @@ def show(value) -> str:
   return str(value)
 
 
+def numeric(table: Table) -> list[bool]:
+  """Which columns hold numbers, as values or as texts, and nothing else."""
+  return [bool(column) and all(map(_is_number, column)) for column in (
+      [row[place] for row in table.rows] for place in range(len(table.head)))]
+
+
 def sort_key(value) -> float | str | None:
   """What a table sorts by: the number, if there is one."""
   if isinstance(value, Estimate):
@@ -66,3 +72,10 @@ def sort_key(value) -> float | str | None:
   if value is None or isinstance(value, float) and math.isnan(value):
     return None
   return float(value) if isinstance(value, (int, float)) else str(value)
+
+
+def _is_number(value) -> bool:
+  try:
+    return not isinstance(value, str) or math.isfinite(float(value))
+  except ValueError:
+    return False

@@ -1,6 +1,7 @@
 """A figure as numbers: what is plotted against what, before anything is drawn."""
 
 import itertools
+import math
 from typing import Any, Callable, Iterable, NamedTuple
 
 from specjax.stats.cells import Cell
@@ -54,12 +55,17 @@ def table(figure: Figure) -> list[dict[str, Any]]:
   for panel in itertools.chain.from_iterable(figure.groups):
     for series in panel.series:
       for point in series.points:
-        bounds = {f"{panel.x}_{end}": value for end, value in (
-            ("low", point.x.low), ("high", point.x.high)) if value == value}
+        bounds = {} if math.isnan(point.x.low) else {
+            f"{panel.x}_low": point.x.low, f"{panel.x}_high": point.x.high}
         rows.append(point.axes | {
             "series": series.label, "kind": series.kind, panel.x: point.x.value} | bounds | {
             "quantity": panel.y, "value": point.y.value, "low": point.y.low, "high": point.y.high})
   return rows
+
+
+def drafters(figure: Figure) -> int:
+  """How many drafters its points come from."""
+  return len({str(row.get("drafter")) for row in table(figure) if row["kind"] == "measured"})
 
 
 def grouped(cells: Iterable[Cell], key) -> list[tuple[Any, list[Cell]]]:
@@ -70,21 +76,26 @@ def grouped(cells: Iterable[Cell], key) -> list[tuple[Any, list[Cell]]]:
   return list(groups.items())
 
 
-def curve(label, kind, cells, y, x="gamma") -> Series:
+def curve(
+    label: str, kind: str, cells: list[Cell], y: Callable[[Cell], Estimate],
+    x: str = "gamma") -> Series:
+  """The series of y(cell) over an axis of the cells, without those that have no such number."""
   points = [Point(c.axes, Estimate(c.axes[x]), y(c)) for c in cells]
-  return Series(label, kind, [point for point in points if point.y.value == point.y.value])
+  return Series(label, kind, [point for point in points if not math.isnan(point.y.value)])
 
 
 def at_temperature(value: float) -> str:
+  """The label of a temperature's series."""
   return f"T = {value:g}"
 
 
 def smallest_batch(cells: list[Cell]) -> list[Cell]:
-  """The cells of each method at its smallest batch size: the size does not change what is accepted."""
+  """The cells of each method at its smallest batch size, which changes nothing about acceptance."""
   return [c for _, method in grouped(cells, lambda c: c.method)
           for c in method if c.batch_size == min(c.batch_size for c in method)]
 
 
-def which_batch(cells) -> str:
+def which_batch(cells: list[Cell]) -> str:
+  """What the caption of a figure of `smallest_batch` says about it."""
   several = len({c.batch_size for c in cells}) > 1
   return " Of several batch sizes the smallest is shown." if several else ""

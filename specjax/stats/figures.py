@@ -2,6 +2,7 @@
 
 import csv
 import importlib.util
+import math
 import pathlib
 from typing import Any
 
@@ -46,7 +47,11 @@ def write_csv(path: pathlib.Path, rows: list[dict[str, Any]]) -> None:
     writer = csv.DictWriter(file, head, lineterminator="\n")
     writer.writeheader()
     for row in rows:
-      writer.writerow({key: "" if value != value else value for key, value in row.items()})
+      writer.writerow({k: "" if _is_nan(v) else v for k, v in row.items()})
+
+
+def _is_nan(value) -> bool:
+  return isinstance(value, float) and math.isnan(value)
 
 
 def _draw(found: figure.Figure, folder: pathlib.Path) -> list[Image]:

@@ -18,7 +18,7 @@ def gumbel(cells: list[Cell]) -> figure.Figure | figure.Omitted:
            and not math.isnan(token.alpha.value + coupled.alpha.value)]
   if not found:
     return figure.Omitted(
-        "gumbel", title, "no two cells differ in their rule alone, `gumbel` and `token`")
+        "gumbel", title, "no two cells differ in their rule alone, gumbel and token")
   series = []
   for temperature in sorted({token.temperature for token, _ in found}):
     series.append(figure.Series(figure.at_temperature(temperature), "measured", [
@@ -26,14 +26,14 @@ def gumbel(cells: list[Cell]) -> figure.Figure | figure.Omitted:
                      token.alpha, coupled.alpha)
         for token, coupled in found if token.temperature == temperature]))
   at = np.linspace(0, 1, 51)
-  series.append(_line("equal", at, at))
+  series.append(_line("1 - TV", at, at))
   series.append(_line("(1 - TV) / (1 + TV)", at, at / (2 - at)))
   return figure.Figure(
       "gumbel", "scatter", title,
-      "Each point is one setting under both rules. With TV = 1 - alpha of `token`, whose coupling is "
-      "maximal, Gumbel coupling accepts at least (1 - TV) / (1 + TV) and at most 1 - TV of the drafts "
-      "of one position (Daliri, Musco and Suresh 2024). The two rules write different texts, so a "
-      "point may lie a little outside.",
+      "Each point is one setting under both rules. With TV = 1 - alpha of token, whose coupling is "
+      "maximal, Gumbel coupling accepts at least (1 - TV) / (1 + TV) and at most 1 - TV of the "
+      "drafts of one position (Daliri, Musco and Suresh 2024). The two rules write different "
+      "texts, so a point may lie a little outside.",
       [[figure.Panel("", "alpha_token", "alpha_gumbel", series)]])
 
 
@@ -56,8 +56,9 @@ def predicted(cells: list[Cell]) -> figure.Figure | figure.Omitted:
       f"{max(errors):.0%}, over {len(errors)} cells.")
   return figure.Figure(
       "predicted", "scatter", title,
-      f"Predicted: tau / (V(gamma + 1) + gamma c), all measured.{stated}",
-      [[figure.Panel("", "predicted_speedup", "speedup", series)]])
+      f"Predicted: tau / (V(gamma + 1) + gamma c), all measured; V = 1 in rounds without a "
+      f"draft where those are passes over one row.{stated}",
+      [[figure.Panel("", "predicted_speedup", "measured_speedup", series)]])
 
 
 def _line(label: str, x: np.ndarray, y: np.ndarray) -> figure.Series:

@@ -1,5 +1,6 @@
 """The report of a sweep: its rows as tables and figures, in Markdown and as one HTML page."""
 
+import math
 import pathlib
 
 from specjax.stats import cells as cells_lib, figures, html, markdown, provenance, rows as rows_lib
@@ -9,12 +10,13 @@ from specjax.stats.document import Code, Document, Section, Table, Text, show
 from specjax.stats.rows import Failure
 
 DEFINITIONS = {
-    "tau": "tokens emitted / target passes. The extra token of a round counts, tokens after the end of "
-           "the text do not. Ratio of sums over all prompts",
-    "alpha": "drafted tokens accepted / tested. Positions behind the first rejection were never tested",
-    "speed-up": "plain seconds per token / speculative seconds per token: one process, both ways in "
-                "turn, compilation and the reading of the prompt excluded. The interval is a bootstrap "
-                "over prompts",
+    "tau": "tokens emitted / target passes. The extra token of a round counts, tokens after the "
+           "end of the text do not. Ratio of sums over all prompts",
+    "alpha": "drafted tokens accepted / tested. Positions behind the first rejection were never "
+             "tested",
+    "speed-up": "plain seconds per token / speculative seconds per token: one process, both ways "
+                "in turn, compilation and the reading of the prompt excluded. The interval is a "
+                "bootstrap over prompts",
     "c": "one draft step / one target pass over a single row, measured",
     "V(n)": "target pass over n rows / target pass over a single row, measured",
     "predicted": "tau / (V(gamma + 1) + gamma c)",
@@ -66,7 +68,7 @@ def _run(cells: list[Cell], failures: list[Failure], folder: pathlib.Path) -> Se
 
 
 def _results(cells: list[Cell]) -> Section:
-  fastest = max(cells, key=lambda c: (c.speedup.value == c.speedup.value, c.speedup.value))
+  fastest = max(cells, key=lambda c: -1 if math.isnan(c.speedup.value) else c.speedup.value)
   where = ", ".join(f"{name} {rows_lib.text(value)}" for name, value in fastest.axes.items()
                     if name not in cells_lib.constant(cells))
   lines = [f"Largest speed-up: {show(fastest.speedup)}" + (f", with {where}." if where else ".")]
@@ -80,7 +82,7 @@ def _results(cells: list[Cell]) -> Section:
 
 
 def _categories(cells: list[Cell], folder: pathlib.Path, omitted: list[str]) -> list[Section]:
-  """The section of the categories, whose numbers also become a CSV; a reason in `omitted` if none."""
+  """The section of the categories, whose numbers become a CSV too; else why not, in `omitted`."""
   title, path = "By category", folder / figures.FOLDER / "by_category.csv"
   found = tables.by_category(cells)
   if not found:

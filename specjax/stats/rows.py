@@ -16,7 +16,7 @@ SUMMED = (  # of each answer; see `parts.Parts`
 class Reading(NamedTuple):
   """A row that was measured."""
 
-  axes: dict[str, Any]  # its setting without the seed; gamma, temperature and batch_size are checked
+  axes: dict[str, Any]  # its setting without the seed; the numbers in it are checked
   answers: dict[tuple, list[np.ndarray]]  # (name, category, turn, occurrence) -> SUMMED, each 1-d
   window: float  # V(gamma + 1), NaN without costs
   draft_step: float  # c
@@ -33,7 +33,7 @@ class Failure(NamedTuple):
 
 
 def read(rows: list) -> tuple[list[Reading], list[Failure]]:
-  """The rows that hold a measurement, and those that do not. Of several with one id the last counts."""
+  """The rows that hold a measurement, and those that do not; of one id the last row counts."""
   readings, failures = [], []
   for row in _last_of_each(rows):
     axes = _axes(row)

@@ -1,4 +1,4 @@
-"""The house style of figures: colours that colour-blind readers tell apart, little ink, no pyplot."""
+"""The house style of figures: colours for colour-blind readers too, little ink, no pyplot."""
 
 import io
 import warnings
@@ -6,12 +6,13 @@ import warnings
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+import numpy as np
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe-Ito
 MARKERS = "os^DvPX"
 GREY = "#6b7580"
+WIDTH = 7.2  # inches of a page with two columns or fewer
 _DOTS_PER_INCH = 200
-_TITLE = 36  # characters over a panel
 SETTINGS = {
     "axes.axisbelow": True,
     "axes.edgecolor": GREY,
@@ -21,9 +22,8 @@ SETTINGS = {
     "axes.spines.right": False,
     "axes.spines.top": False,
     "axes.titlelocation": "left",
-    "axes.titlesize": 9,
-    "figure.titlesize": 10.5,
-    "figure.titleweight": "bold",
+    "axes.titlesize": 9.5,
+    "axes.titleweight": "bold",
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "grid.color": "#e3e7eb",
@@ -42,21 +42,26 @@ SETTINGS = {
 }
 
 
-def grid(title: str, rows: int, columns: int, size: tuple[float, float]) -> tuple[Canvas, list]:
-  """An empty figure of so many inches and its axes, [rows][columns]."""
+def grid(rows: int, columns: int, size: tuple[float, float]) -> tuple[Canvas, np.ndarray]:
+  """An empty figure of so many inches and its axes, [rows, columns]."""
   canvas = Canvas(figsize=size, layout="constrained")
-  canvas.suptitle(title, x=0.01, horizontalalignment="left")
   return canvas, canvas.subplots(rows, columns, squeeze=False)
 
 
-def hide_empty(axes) -> None:
-  """Takes away the axes that nothing was drawn on."""
-  for axis in axes.flat:
+def label_edges(axes: np.ndarray, x: str, inner: bool = False) -> None:
+  """Hides empty panels; x is named below the lowest ones and y beside the first, or beside all."""
+  for (row, column), axis in np.ndenumerate(axes):
     axis.set_visible(axis.has_data())
+    if not any(below.has_data() for below in axes[row + 1:, column]):
+      axis.set_xlabel(x)
+    if column and not inner:
+      axis.set_ylabel("")
 
 
-def columns(panels: int) -> int:
-  """Of how many columns so many equal panels look best."""
+def columns(drafters: int, panels: int) -> int:
+  """One column a drafter if that fills the rows, else what looks best."""
+  if drafters in (2, 3) and panels % drafters == 0:
+    return drafters
   return {1: 1, 2: 2, 4: 2}.get(panels, 3)
 
 
@@ -67,13 +72,6 @@ def colour(place: int, of: int):
 
 def marker(place: int) -> str:
   return MARKERS[place % len(MARKERS)]
-
-
-def shorten(name: str) -> str:
-  """A name of one short line: the middle of a long one is left out."""
-  line = " ".join("".join(c if c.isprintable() else " " for c in name).split())
-  half = (_TITLE - 1) // 2
-  return line if len(line) <= _TITLE else f"{line[:half]}…{line[-half:]}"
 
 
 def bars(axis: Axes, x, low, high, **kwargs) -> None:

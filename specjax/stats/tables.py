@@ -1,5 +1,6 @@
 """The tables of a report: every cell, the categories of prompts, the rows that failed."""
 
+import math
 from typing import Any
 
 from specjax.stats import cells as cells_lib, figure, parts
@@ -33,7 +34,8 @@ def by_category(cells: list[Cell]) -> dict[str, Table]:
     return {}
   groups = figure.grouped(
       [c for c in cells if c.gamma], lambda c: (c.method, c.temperature, c.batch_size))
-  fastest = [max(group, key=lambda c: c.speedup.value) for _, group in groups]
+  speed = lambda c: -1 if math.isnan(c.speedup.value) else c.speedup.value
+  fastest = [max(group, key=speed) for _, group in groups]
   names = list(dict.fromkeys([*_varying(cells), "gamma"]))
   head = [*names, *(category or "(none)" for category in categories), "overall"]
   return {
@@ -48,15 +50,16 @@ def category_numbers(cells: list[Cell]) -> list[dict[str, Any]]:
   return [
       c.axes | {"category": category, "prompts": len(some.tokens), "quantity": name}
       | dict(zip(("value", "low", "high", "macro"), quantity(some)))
-      for c in cells for category in _categories(cells) if len((some := c.parts.of(category)).tokens)
+      for c in cells for category in _categories(cells)
+      if len((some := c.parts.of(category)).tokens)
       for name, quantity in _QUANTITIES.items()]
 
 
 def failed(failures: list[Failure]) -> Table:
   """The rows without numbers and what went wrong."""
+  setting = lambda axes: ", ".join(f"{name}={text(value)}" for name, value in axes.items())
   return Table(["id", "setting", "error"], [
-      [_cut(f.name, 80), _cut(", ".join(f"{name}={text(value)}" for name, value in f.axes.items()), 300),
-       _cut(f.error, 600)] for f in failures])
+      [_cut(f.name, 80), _cut(setting(f.axes), 300), _cut(f.error, 600)] for f in failures])
 
 
 def _categories(cells: list[Cell]) -> list[str]:
@@ -70,8 +73,7 @@ def _varying(cells: list[Cell]) -> list[str]:
 
 def _setting(cell: Cell, names: list[str]) -> list:
   values = (cell.axes.get(name) for name in names)
-  return [text(v) if isinstance(v, (str, dict, list)) else f"{v:g}" if isinstance(v, float) else v
-          for v in values]
+  return [value if isinstance(value, int) else text(value) for value in values]
 
 
 def _cut(value: str, most: int) -> str:

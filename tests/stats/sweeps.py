@@ -1,4 +1,4 @@
-"""Rows of sweeps that were never run: counts drawn from a chain of acceptances, times from costs."""
+"""Rows of sweeps that were never run: counts drawn from acceptances, times from costs."""
 
 import itertools
 import math
@@ -25,7 +25,7 @@ def row(
   """One row, its ratios taken from the sums of its prompts."""
   rng = np.random.default_rng((number, seed, gamma))
   alpha = {"ngram": 0.62, "layer_skip:10": 0.5}.get(drafter, 0.75) + 0.25 * (1 - temperature) / 2
-  alpha = alpha / (2 - alpha) if rule == "gumbel" and temperature else alpha
+  alpha *= (0.4 + 0.6 / (2 - alpha)) if rule == "gumbel" and temperature else 1
   window = 1 + 0.06 * gamma * (1 + 0.25 * math.log2(batch_size))
   step = {"ngram": 0.01, "layer_skip:10": 0.35}.get(drafter, 0.2)
   answers = [
@@ -39,7 +39,8 @@ def row(
       result=result(answers, gamma, window, step, temperature == 0 or rule == "gumbel"))
 
 
-def answer(rng, name, category, gamma, alpha, drafting, window, step, batch_size, length=96) -> dict:
+def answer(
+    rng, name, category, gamma, alpha, drafting, window, step, batch_size, length=96) -> dict:
   """The counts of one answer of `length` tokens, and the time that they take."""
   tested, accepted = np.zeros(gamma, int), np.zeros(gamma, int)
   lengths, emitted, cost = np.zeros(gamma + 1, int), 0, 0.0

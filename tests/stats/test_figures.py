@@ -17,7 +17,8 @@ def pooled(made):
 
 @pytest.fixture(scope="module")
 def made():
-  return sweeps.sweep(gammas=(0, 2, 4), temperatures=(0.0, 1.0), rules=("token", "gumbel"), prompts=8)
+  return sweeps.sweep(
+      gammas=(0, 2, 4), temperatures=(0.0, 1.0), rules=("token", "gumbel"), prompts=8)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +57,8 @@ def test_tau_and_alpha_stand_beside_their_theory(made, found):
   tested, accepted = (sum(total(r, name).sum() for r in of) for name in ("tested", "accepted"))
   [tau], [alpha] = (points(table, quantity=name, **measured) for name in ("tau", "alpha"))
   assert tau["value"] == pytest.approx(total(of[1], "emitted") / total(of[1], "rounds"))
-  assert alpha["value"] == pytest.approx(total(of[1], "accepted").sum() / total(of[1], "tested").sum())
+  assert alpha["value"] == pytest.approx(
+      total(of[1], "accepted").sum() / total(of[1], "tested").sum())
   [line] = points(table, quantity="tau", **measured | dict(kind="theory"))
   share = sum(total(r, "tested")[0] for r in of) / sum(total(r, "rounds") for r in of)
   assert line["value"] == pytest.approx(
@@ -117,7 +119,8 @@ def test_batch_sizes():
   [plain] = points(table, kind="plain", batch_size=4)
   both = [result(made, gamma=gamma, batch_size=4) for gamma in (0, 2)]
   assert plain["value"] == pytest.approx(
-      sum(total(r, "baseline_tokens") for r in both) / sum(total(r, "baseline_seconds") for r in both))
+      sum(total(r, "baseline_tokens") for r in both)
+      / sum(total(r, "baseline_seconds") for r in both))
 
 
 def test_one_batch_size_is_drawn_where_it_changes_nothing():
@@ -130,7 +133,7 @@ def test_one_batch_size_is_drawn_where_it_changes_nothing():
 
 @pytest.mark.parametrize("make, why", [
     (by_gamma.speedup, "two values of gamma"), (by_gamma.tau_alpha, "two values of gamma"),
-    (pairs.gumbel, "`gumbel` and `token`"), (by_batch.batch, "two batch sizes")])
+    (pairs.gumbel, "gumbel and token"), (by_batch.batch, "two batch sizes")])
 def test_a_figure_without_numbers_is_left_out(make, why):
   assert why in make(pooled(sweeps.sweep(gammas=(4,), prompts=2))).why
 

@@ -6,6 +6,7 @@ import html.parser
 import importlib.util
 import io
 import json
+import pathlib
 import re
 
 import matplotlib.image
@@ -16,8 +17,8 @@ from tests.stats import sweeps
 
 TEXTS = ("report.md", "report.html", "figures/*.csv")
 MANIFEST = dict(
-    command=["/x/experiments/sweep.py", "--gamma=2,4"], seed=7, git=dict(commit="c0ffee", dirty=True),
-    versions=dict(jax="0.10.2"), device=dict(kind="cpu"))
+    command=["/x/experiments/sweep.py", "--gamma=2,4"], seed=7,
+    git=dict(commit="c0ffee", dirty=True), versions=dict(jax="0.10.2"), device=dict(kind="cpu"))
 
 
 class Page(html.parser.HTMLParser):
@@ -98,6 +99,12 @@ def test_the_table_has_every_cell(made, folder):
     assert meaning in page.cells
 
 
+def test_definitions_are_those_of_the_readme():
+  readme = (pathlib.Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+  for name in ("tau", "alpha", "speed-up", "c", "V(n)", "predicted", "identical"):
+    assert f"| {name} | {report.DEFINITIONS[name]}" in readme, name
+
+
 def test_the_categories_have_numbers(made, folder):
   with (folder / "figures" / "by_category.csv").open(newline="") as file:
     lines = list(csv.DictReader(file))
@@ -165,7 +172,7 @@ def test_a_manifest_may_be_missing_or_malformed(manifest, tmp_path):
 def test_without_matplotlib_there_are_tables(tmp_path, monkeypatch):
   find = importlib.util.find_spec
   monkeypatch.setattr(
-      importlib.util, "find_spec", lambda name, *a: None if name == "matplotlib" else find(name, *a))
+      importlib.util, "find_spec", lambda name: None if name == "matplotlib" else find(name))
   report.write(sweeps.sweep(gammas=(1, 2), temperatures=(0.0,), prompts=2), tmp_path)
   text = (tmp_path / "report.md").read_text()
   assert "needs matplotlib" in text and "![" not in text and "tokens emitted" in text

@@ -36,8 +36,8 @@ def test_ratios_by_hand():
   """Two prompts: 3 of 4 and 1 of 2 accepted, 6 tokens in 4 passes and 2 in 1."""
   made = sweeps.row(0, "ngram", "token", 0.0, 2, prompts=2)
   made["result"]["prompts"] = [
-      prompt("a", tokens=6, seconds=1.0, rounds=4, tested=[3, 1], accepted=[2, 1], lengths=[2, 1, 1]),
-      prompt("b", tokens=2, seconds=1.0, rounds=1, tested=[1, 1], accepted=[1, 0], lengths=[0, 1, 0])]
+      prompt("a", tokens=6, rounds=4, tested=[3, 1], accepted=[2, 1], lengths=[2, 1, 1]),
+      prompt("b", tokens=2, rounds=1, tested=[1, 1], accepted=[1, 0], lengths=[0, 1, 0])]
   [cell] = pooled([made])
   assert (cell.tau.value, cell.tau.macro) == (8 / 5, (6 / 4 + 2) / 2)
   assert (cell.alpha.value, cell.alpha.macro) == (4 / 6, (3 / 4 + 1 / 2) / 2)
@@ -46,8 +46,8 @@ def test_ratios_by_hand():
   assert math.isnan(cell.tau.low) and math.isnan(cell.speedup.high)  # two prompts: no interval
 
 
-def prompt(name, tokens, seconds, rounds, tested, accepted, lengths):
-  return dict(name=name, category="c", turn=0, tokens=tokens, seconds=seconds, baseline_tokens=4,
+def prompt(name, tokens, rounds, tested, accepted, lengths):
+  return dict(name=name, category="c", turn=0, tokens=tokens, seconds=1.0, baseline_tokens=4,
               baseline_seconds=4.0, rounds=rounds, emitted=tokens, tested=tested,
               accepted=accepted, lengths=lengths)
 
