@@ -73,7 +73,7 @@ def _varying(cells: list[Cell]) -> list[str]:
 
 def _setting(cell: Cell, names: list[str]) -> list:
   values = (cell.axes.get(name) for name in names)
-  return [value if isinstance(value, int) else text(value) for value in values]
+  return [v if v is None or isinstance(v, int) else text(v) for v in values]
 
 
 def _cut(value: str, most: int) -> str:

@@ -6,7 +6,11 @@ import math
 import numpy as np
 import pytest
 
+from specjax.launch import strict_json, summary
+from specjax.launch.costs import Costs
+from specjax.launch.play import Answer
 from specjax.stats import cells, estimates, rows
+from specjax.stats.counts import Counts
 from tests.stats import sweeps
 
 
@@ -30,6 +34,26 @@ def test_a_cell_of_one_seed_has_the_numbers_of_its_row():
   assert cell.speedup[1:3] == pytest.approx(estimates.interval(speedup, 16))
   assert cell.baseline_rate == pytest.approx(plain.sum() / spent.sum())
   assert cell.identical is None
+
+
+def test_what_a_decoding_job_writes_is_read():
+  """The record of `summarise` itself, through JSON: every number comes out as it went in."""
+  counts = Counts(rounds=4, emitted=9, tested=np.array([4, 3]), accepted=np.array([3, 2]),
+                  lengths=np.array([1, 1, 2]))
+  answers = [Answer(str(place), "c", 0, [1], [7] * 9, "", [7] * 9, counts, 1.0 + place, 4.0)
+             for place in range(6)]
+  written = strict_json.plain(summary.summarise(
+      answers, Costs(0.02, 1.5, 0.25), gamma=2, exact=True, abstains=True))
+  setting = sweeps.row(0, "ngram", "token", 0.0, 2)["cell"]
+  [cell] = pooled([dict(id="a", cell=setting, error=None, result=written)])
+  assert (cell.tau.value, cell.alpha.value) == (written["tau"], written["alpha"])
+  assert cell.speedup.value == pytest.approx(written["speedup"])
+  assert cell.speedup[1:3] == pytest.approx(written["speedup_interval"])
+  assert cell.tau.macro == pytest.approx(written["tau_macro"])
+  assert cell.predicted == pytest.approx(written["predicted_speedup"])
+  assert cell.rate.value == pytest.approx(written["tokens_per_second"])
+  assert cell.baseline_rate == pytest.approx(written["baseline_tokens_per_second"])
+  assert cell.identical is True
 
 
 def test_ratios_by_hand():
