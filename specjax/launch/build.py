@@ -7,7 +7,6 @@ from specjax import decode, loading, logits
 from specjax.decode.decoder import STRICT_WINDOW
 from specjax.launch import registry
 from specjax.launch.config import DecodeConfig
-from specjax.models import transformer
 from specjax.types import Params
 
 
@@ -37,7 +36,7 @@ def build(config: DecodeConfig, load: Callable[[str, str], loading.Model] | None
   rule = registry.rule(config.rule)  # a wrong name should not wait for a model to load
   load = load or load_model
   model = load(config.target, config.dtype)
-  target = transformer.target(model.config)
+  target = registry.target(model)
   transform = logits.chain(
       logits.temperature(config.temperature), logits.top_k(config.top_k),
       logits.top_p(config.top_p), logits.min_p(config.min_p))
@@ -52,7 +51,9 @@ def build(config: DecodeConfig, load: Callable[[str, str], loading.Model] | None
 
 
 def load_model(path: str, dtype: str) -> loading.Model:
-  """The model at `path`, the default one if that is empty."""
+  """The model at `path`, `table:ORDER`, or the default one if that is empty."""
+  if path.startswith(registry.TABLE):
+    return registry.table(path)
   return loading.load(path, dtype) if path else loading.default_model(dtype)
 
 

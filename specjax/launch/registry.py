@@ -6,10 +6,13 @@ from typing import Callable
 
 from specjax import drafters, loading, verify
 from specjax.launch.config import nearest
+from specjax.loading import characters
+from specjax.models import table as table_models
 from specjax.models import transformer
-from specjax.types import Drafter, PyTree
+from specjax.types import Drafter, PyTree, Target
 
-DRAFTERS = ("ngram", "layer_skip")
+DRAFTERS = ("ngram", "layer_skip", "table")
+TABLE = "table:"  # and an order: a model of characters
 
 
 def _numbers(build) -> list[inspect.Parameter] | None:
@@ -46,14 +49,30 @@ def rule(spec: str) -> verify.Rule:
   return build(*(_number(text, what, p.annotation) for p, text in zip(takes, given)))
 
 
+def table(spec: str) -> loading.Model:
+  """The model of characters `table:ORDER`.
+
+  Raises:
+    ValueError: no such order.
+  """
+  return characters.load(_number(spec.removeprefix(TABLE), repr(spec), int))
+
+
+def target(model: loading.Model) -> Target:
+  """The pure functions of a model; its parameters are `model.params`."""
+  if isinstance(model.config, characters.TableConfig):
+    return table_models.target(model.params)
+  return transformer.target(model.config)
+
+
 def drafter(
     spec: str, gamma: int, model: loading.Model, load: Callable[[str], loading.Model]
 ) -> tuple[Drafter, PyTree, dict[str, str]]:
   """The drafter, its parameters, and the sha256 of its weights by name (empty if it has none).
 
   Args:
-    spec: `ngram`; `layer_skip:LAYERS` (half of the target's layers if no number is given); or the
-      path of a second model.
+    spec: `ngram`; `layer_skip:LAYERS` (half of the target's layers if no number is given); or a
+      second model: its path, or `table:ORDER`.
     gamma: tokens to draft, at least 1.
     model: the target.
     load: path -> a second model.
@@ -66,6 +85,8 @@ def drafter(
   if spec == "ngram":
     return drafters.ngram(gamma), None, {}
   if name == "layer_skip":
+    if isinstance(model.config, characters.TableConfig):
+      raise ValueError(f"config.drafter {spec!r}: {model.source} has no layers to skip")
     layers = model.config.num_layers // 2 or 1
     if number:
       layers = _number(number, f"config.drafter {spec!r}", int)
@@ -73,13 +94,13 @@ def drafter(
       raise ValueError(
           f"config.drafter {spec!r}: the target has layers 1 to {model.config.num_layers}")
     return drafters.layer_skip(transformer.early_exit(model.config, layers), gamma), None, {}
-  if not pathlib.Path(spec).exists():
+  if not (spec.startswith(TABLE) or pathlib.Path(spec).exists()):
     raise ValueError(
         f"config.drafter: {spec!r} is neither the path of a model nor a drafter"
         f"{nearest(name, DRAFTERS)}")
   second = load(spec)
   loading.check_same_vocabulary(model, second)
-  built = drafters.autoregressive(transformer.target(second.config), gamma)
+  built = drafters.autoregressive(target(second), gamma)
   return built, second.params, {"drafter": second.sha256}
 
 

@@ -76,3 +76,23 @@ def test_drafters_by_name(tiny):
 def test_a_bad_drafter_is_explained(tiny, spec, complaint):
   with pytest.raises(ValueError, match=complaint):
     registry.drafter(spec, 3, tiny, loading.load)
+
+
+def test_tables_are_targets_and_drafters():
+  model = registry.table("table:2")
+  assert registry.target(model).vocab_size == model.config.vocab_size
+  built, params, models = registry.drafter("table:1", 2, model, registry.table)
+  assert built.nodes == 2 and params.ndim == 2 and set(models) == {"drafter"}
+
+
+def test_a_table_has_no_layers():
+  with pytest.raises(ValueError, match="'layer_skip:1': table:2 has no layers"):
+    registry.drafter("layer_skip:1", 2, registry.table("table:2"), registry.table)
+
+
+@pytest.mark.parametrize("spec, message", [
+    ("table:", "'' is not an integer"), ("table:x", "'x' is not an integer"),
+    ("table:7", "order of a table model")])
+def test_there_are_few_tables(spec, message):
+  with pytest.raises(ValueError, match=message):
+    registry.table(spec)
