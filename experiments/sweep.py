@@ -6,20 +6,22 @@
     python -m experiments.sweep ... --out=DIR --num_workers=4 --worker_index=0
 
 Axes: every key of a configuration is a flag that takes several values, and so are --seeds and
---prompts. Commas separate values, and a flag may be repeated; a number behind a comma belongs to the
-NAME:NUMBER before it, so `token,typical:0.09,0.3` are two rules. The grid is the product of the axes;
-keys that are no axis have the value of --config. A configuration file may hold the axes too, in an
-entry `sweep`, where axes can also move together: see configs/sweeps and specjax/launch/grid.py.
+--prompts. Commas separate values, and a flag may be repeated; a number behind a comma belongs to
+the NAME:NUMBER before it, so `token,typical:0.09,0.3` are two rules. The grid is the product of the
+axes; keys that are no axis have the value of --config. A configuration file may hold the axes too,
+in an entry `sweep`, where axes can also move together (`zip`): see configs/sweeps and
+specjax/launch/grid.py.
 
-Every cell that is done is one line of results.jsonl in --out, on disk before the next cell begins, so
-the program may be killed at any time: the same command goes on where it was, and tries failed cells
-again. More values of an axis may be added later. The report is written when no cell is missing.
+Every cell that is done is one line of results.jsonl in --out, on disk before the next cell begins,
+so the program may be killed at any time: the same command goes on where it was, and tries failed
+cells again. More values of an axis may be added later. The report is written when no cell is
+missing.
 
 Several processes, also on several machines, may share a grid and a folder: give each --num_workers
-and a --worker_index of its own. A cell is claimed in DIR/claims. The claim of a killed process is void
-at once on its own machine, elsewhere after ten minutes without a sign of life.
+and a --worker_index of its own. A cell is claimed in DIR/claims. The claim of a killed process is
+void at once on its own machine, elsewhere after ten minutes without a sign of life.
 
-The exit code is 0 if every cell is done, or is being measured by another worker, and 1 if one failed.
+The exit code is 0 if every cell is done or is being measured by another worker, 1 if one failed.
 """
 
 import pathlib
@@ -48,13 +50,14 @@ _NUM_WORKERS = flags.DEFINE_integer(
 _WORKER_INDEX = flags.DEFINE_integer(
     "worker_index", 0, "which of them this is, from 0", lower_bound=0)
 
-_NUMBERS = ("tau", "alpha", "speedup", "speedup_interval", "predicted_speedup", "tokens_per_second",
-            "baseline_tokens_per_second", "identical_to_baseline")
+_NUMBERS = (
+    "tau", "alpha", "speedup", "speedup_interval", "predicted_speedup", "tokens_per_second",
+    "baseline_tokens_per_second", "identical_to_baseline")
 _DEFINITIONS = """\
-tau: tokens emitted / target passes, the extra token counted. alpha: drafted tokens accepted / tested.
-speed-up: plain seconds per token / speculative seconds per token, in turn in one process, with its 95 %
-interval over prompts. predicted: tau / (V(gamma + 1) + gamma c), V and c measured in the cell. identical:
-to plain decoding; - where the two are independent samples."""
+tau: tokens emitted / target passes, the extra token counted. alpha: drafted tokens accepted /
+tested. speed-up: plain seconds per token / speculative seconds per token, in turn in one process,
+with its 95 % interval over prompts. predicted: tau / (V(gamma + 1) + gamma c), V and c measured in
+the cell. identical: to plain decoding; - where the two are independent samples."""
 
 
 def main(_):
@@ -62,8 +65,8 @@ def main(_):
     raise ValueError("--out=DIR is needed: a sweep keeps its results there")
   if _WORKER_INDEX.value >= _NUM_WORKERS.value:
     raise ValueError(
-        f"--worker_index={_WORKER_INDEX.value} is none of --num_workers={_NUM_WORKERS.value}: they are "
-        f"counted from 0 to {_NUM_WORKERS.value - 1}")
+        f"--worker_index={_WORKER_INDEX.value} is none of --num_workers={_NUM_WORKERS.value}: they "
+        f"are counted from 0 to {_NUM_WORKERS.value - 1}")
   folder, plan = pathlib.Path(app.OUT.value), _plan()
   worker = sweep.Worker(_WORKER_INDEX.value, _NUM_WORKERS.value)
   with tqdm.tqdm(total=len(plan.cells), unit="cell", file=sys.stderr) as bar:
@@ -72,8 +75,8 @@ def main(_):
   print("\n" + _table(plan, found) + "\n\n" + _DEFINITIONS)
   result = _summary(folder, found, before)
   if result["elsewhere"]:
-    _warn(f"{result['elsewhere']} cells are being measured by other workers; whoever is last writes "
-          "the report")
+    _warn(f"{result['elsewhere']} cells are being measured by other workers, the last of which "
+          "writes the report; should one be killed, give the same command again")
   elif complaint := sweep.write_report(folder, lines):
     _warn(complaint)
   app.show(result)

@@ -1,10 +1,10 @@
 """Who is at work on what, among processes that share nothing but a folder.
 
 A claim on NAME is the file `NAME.G`, G = 0, 1, ...; opening it with O_EXCL lets exactly one process
-make it, over network file systems too. It tells host, pid and time, and its holder touches it twice a
-minute. The holder of the highest G has the claim, unless that one is dead; then whoever makes
-`NAME.(G + 1)` first has taken over. No file has to be removed for that, so of two that try at once one
-wins.
+make it, over network file systems too. It tells host, pid and time, and its holder touches it twice
+a minute. The holder of the highest G has the claim, unless that one is dead; then whoever makes
+`NAME.(G + 1)` first has taken over. No file has to be removed for that, so of two that try at once
+one wins.
 
 Dead is a holder
   * on this host, if no process has its pid (a container that shares the folder needs a host name of

@@ -1,7 +1,7 @@
 """The axes of a sweep: from flags and configuration files to the points of a grid.
 
-A grid is a list of groups. A group maps axes to their values, which move together, and the points are
-the product of the groups. An axis by itself is a group of one.
+A grid is a list of groups. A group maps axes to their values, which move together, and the points
+are the product of the groups. An axis by itself is a group of one.
 """
 
 import dataclasses
@@ -36,8 +36,8 @@ def from_config(entry: Mapping, source: str) -> Grid:
           zip=[dict(drafter=("ngram", "layer_skip:10"), gamma=(7, 3))])        # move together
 
   Raises:
-    ValueError: no such axis, one that is named twice, one that is no list, groups whose axes differ in
-      length; names `source` and the axis.
+    ValueError: no such axis, one that is named twice, one that is no list, groups whose axes differ
+      in length; names `source` and the axis.
   """
   entry = dict(entry)
   together = entry.pop(TOGETHER, ())
@@ -71,8 +71,8 @@ def replace(grid: Grid, flags: Grid) -> Grid:
     for axis in given & set(group):
       if len(group) > 1:
         raise ValueError(
-            f"the axis {axis!r} moves together with {', '.join(sorted(set(group) - {axis}))} in the "
-            "configuration file, so a flag cannot replace it: change the file")
+            f"the axis {axis!r} moves together with {', '.join(sorted(set(group) - {axis}))} in "
+            "the configuration file, so a flag cannot replace it: change the file")
   return [group for group in grid if not given & set(group)] + flags
 
 

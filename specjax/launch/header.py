@@ -11,15 +11,15 @@ from specjax.launch.replay import changed
 
 NAME = "sweep.json"
 _LARGEST = 2**26  # bytes
-# Settings of a manifest that a sweep may change on its way, because its cells tell them apart.
-_OF_CELLS = ("command", "seed", "config", "config_sha256", "models")
+# Of a manifest: what differs between commands of one sweep, or is compared by itself.
+_OF_COMMANDS = ("command", "seed", "config", "config_sha256", "models")
 
 
 def check(folder: pathlib.Path, plan: Plan) -> None:
   """Refuses a folder with results that do not belong to `plan`; touches nothing.
 
-  More values of an axis are welcome: their cells are other cells. What all cells share, the names of
-  the axes and the contents of the prompt sets must be the same.
+  More values of an axis are welcome: their cells are other cells. What all cells share, the names
+  of the axes and the contents of the prompt sets must be the same.
 
   Raises:
     ValueError: says what differs.
@@ -61,15 +61,15 @@ def write(folder: pathlib.Path, plan: Plan, manifest: dict) -> dict:
   for path in then.keys() & now.keys():
     if then[path] != now[path]:
       raise ValueError(
-          f"{folder} holds the results of other weights: {path!r} had the sha256 {then[path]} when it "
-          f"was begun, and has {now[path]} now. Choose another --out")
+          f"{folder} holds the results of other weights: {path!r} had the sha256 {then[path]} when "
+          f"it was begun, and has {now[path]} now. Choose another --out")
   merged = dict(
       old, prompts=old["prompts"] | new["prompts"],
       manifest=dict(old["manifest"], models=then | now),
       axes={axis: _union(old["axes"][axis], new["axes"][axis]) for axis in new["axes"]})
   if merged != old:
     _replace(folder / NAME, merged)
-  rest = lambda made: {key: value for key, value in made.items() if key not in _OF_CELLS}
+  rest = lambda made: {key: value for key, value in made.items() if key not in _OF_COMMANDS}
   return changed(rest(old["manifest"]), rest(new["manifest"]))
 
 
@@ -83,8 +83,8 @@ def _load(folder: pathlib.Path) -> dict | None:
   if not path.exists():
     if results.files(folder):
       raise ValueError(
-          f"{folder} holds results but no {NAME}, so nothing tells which sweep they are from: choose "
-          "another --out")
+          f"{folder} holds results but no {NAME}, so nothing tells which sweep they are from: "
+          "choose another --out")
     return None
   if path.stat().st_size > _LARGEST:
     raise ValueError(f"{path} has more than {_LARGEST} bytes")

@@ -38,20 +38,20 @@ class Plan(NamedTuple):
 
 
 def make(
-    grid: grid_lib.Grid, keys_: Mapping, source: str, seed: int, template: bool,
+    grid: grid_lib.Grid, settings: Mapping, source: str, seed: int, template: bool,
     stop: Sequence[str]) -> Plan:
   """The plan of a grid.
 
   Args:
     grid: the axes; `prompts` must be one of them.
-    keys_: the keys of a configuration; axes take their place.
+    settings: the keys of a configuration; axes take their place.
     source: the file that they are from, for messages.
     seed: of every cell, unless `seed` is an axis.
     template, stop: as in `Job`.
 
   Raises:
-    ValueError: an empty grid, a cell that occurs twice, a bad value in any cell, prompts that cannot be
-      read. Whatever can be told without a model is told here.
+    ValueError: an empty grid, a cell that occurs twice, a bad value in any cell, prompts that cannot
+      be read. Whatever can be told without a model is told here.
   """
   points = grid_lib.points(grid)
   for name in (point.get("prompts") for point in points):
@@ -60,7 +60,7 @@ def make(
           "a sweep needs prompts: --prompts=SET,FILE.jsonl, or names among the axes of the "
           f"configuration file, prompts=(SET, ...); got {name!r}")
   sets = {name: prompts.load(name) for name in dict.fromkeys(p["prompts"] for p in points)}
-  cells = [_cell({"seed": seed, **p}, keys_, source, sets, template, list(stop)) for p in points]
+  cells = [_cell({"seed": seed, **p}, settings, source, sets, template, list(stop)) for p in points]
   _refuse_twins(cells)
   names = list(cells[0].axes)
   axes = {axis: list(dict.fromkeys(cell.axes[axis] for cell in cells)) for axis in names}
@@ -70,9 +70,9 @@ def make(
       cells, dict(config=base, apply_chat_template=template, stop=list(stop)), axes, digests)
 
 
-def _cell(point, keys_, source, sets, template, stop) -> Cell:
+def _cell(point, settings, source, sets, template, stop) -> Cell:
   mine = {axis: value for axis, value in point.items() if axis not in ("seed", "prompts")}
-  config = config_lib.from_mapping({**keys_, **mine}, source)
+  config = config_lib.from_mapping({**settings, **mine}, source)
   build.refuse_impossible(config)
   registry.rule(config.rule)
   registry.check_drafter(config.drafter)

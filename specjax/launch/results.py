@@ -1,8 +1,8 @@
 """Results on disk: one JSON line a cell, appended and never changed, so that any end is survived.
 
 Every process that takes part in a sweep appends to a file of its own, `results*.jsonl`, and reads
-those of all. A line that cannot be read (the last one of a killed process is often torn) stays where
-it is and counts as absent.
+those of all. A line that cannot be read (the last one of a killed process is often torn) stays
+where it is and counts as absent.
 """
 
 import json
@@ -90,8 +90,8 @@ class Writer:
       os.fsync(self._file)
     except OSError as error:
       raise OSError(
-          error.errno, f"{error.strerror}. Only the cell that was to be written is lost: mend that and "
-          "give the same command again", str(self._path)) from error
+          error.errno, f"{error.strerror}. Only the cell that was to be written is lost: mend that "
+          "and give the same command again", str(self._path)) from error
 
 
 def files(folder: pathlib.Path) -> list[pathlib.Path]:

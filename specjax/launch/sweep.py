@@ -55,15 +55,15 @@ def run(
 ) -> tuple[dict[str, dict], set[str]]:
   """Measures what is missing of a plan in a folder.
 
-  A cell that fails is written down with its error; it is tried again when the sweep is started again.
+  A cell that fails is written down with its error, and tried again when the sweep is started again.
 
   Returns:
-    The line that counts for each id that the folder has (cells of earlier sweeps over other values of
-    the axes too), and the ids that had a result before.
+    The line that counts for each id that the folder has (cells of earlier sweeps over other values
+    of the axes too), and the ids that had a result before.
 
   Raises:
-    ValueError: the folder is of another sweep; a model cannot be loaded, or cannot do what a cell asks
-      for; another process has this worker's file.
+    ValueError: the folder is of another sweep; a model cannot be loaded, or cannot do what a cell
+      asks for; another process has this worker's file.
     OSError: a result cannot be written. Those before it are safe.
   """
   header.check(folder, plan)
@@ -107,7 +107,7 @@ def write_report(folder: pathlib.Path, lines: dict[str, dict]) -> str | None:
 
 
 def _begin(folder, plan, missing: list[Cell], load, listener: Listener) -> None:
-  """Loads the models and tries all cells on them, so that bad input costs no hour; writes the header."""
+  """Loads the models, builds every cell with them before any is measured, writes the header."""
   models, checked = {}, set()
   for cell in missing:
     config = cell.job.config
