@@ -90,15 +90,15 @@ def _load(folder: pathlib.Path) -> dict | None:
     raise ValueError(f"{path} has more than {_LARGEST} bytes")
   try:
     found = json.loads(path.read_text("utf-8"))
-    ok = all(isinstance(found[key], dict) for key in ("base", "axes", "prompts", "manifest"))
-    ok = ok and isinstance(found["manifest"]["models"], dict)
-    ok = ok and all(isinstance(values, list) for values in found["axes"].values())
+    parts = [found[key] for key in ("base", "axes", "prompts", "manifest")]
+    if not all(isinstance(part, dict) for part in (*parts, found["manifest"]["models"])):
+      raise TypeError("an object is missing")
+    if not all(isinstance(values, list) for values in found["axes"].values()):
+      raise TypeError("an axis is no list")
   except (ValueError, KeyError, TypeError, RecursionError) as error:
     raise ValueError(
-        f"{path} is not the header of a sweep ({type(error).__name__} {error}): choose another --out"
-    ) from error
-  if not ok:
-    raise ValueError(f"{path} is not the header of a sweep: choose another --out")
+        f"{path} is not the header of a sweep ({type(error).__name__}: {error}), so choose another "
+        "--out") from error
   return found
 
 

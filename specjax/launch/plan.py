@@ -18,6 +18,11 @@ class Cell(NamedTuple):
   axes: dict  # those of ALWAYS and every other axis of the sweep
   job: Job
 
+  @property
+  def name(self) -> str:
+    """The cell in words."""
+    return " ".join(f"{axis}={value}" for axis, value in self.axes.items())
+
 
 class Plan(NamedTuple):
   """A sweep."""
@@ -33,7 +38,7 @@ class Plan(NamedTuple):
     return [axis for axis, values in self.axes.items() if len(values) > 1]
 
   def label(self, cell: Cell) -> str:
-    """A cell in words, as far as it differs from others."""
+    """The name of a cell, as far as it differs from those of others."""
     return " ".join(f"{axis}={cell.axes[axis]}" for axis in self.varied or ALWAYS)
 
 
@@ -50,8 +55,8 @@ def make(
     template, stop: as in `Job`.
 
   Raises:
-    ValueError: an empty grid, a cell that occurs twice, a bad value in any cell, prompts that cannot
-      be read. Whatever can be told without a model is told here.
+    ValueError: an empty grid, a cell that occurs twice, a bad value in any cell, prompts that
+      cannot be read. Whatever can be told without a model is told here.
   """
   points = grid_lib.points(grid)
   for name in (point.get("prompts") for point in points):
@@ -102,10 +107,6 @@ def _refuse_twins(cells: list[Cell]) -> None:
     for key in (cell.id, tuple(cell.axes.values())):
       if key in seen:
         raise ValueError(
-            f"the grid holds a cell twice: {_words(cell)}"
-            + (f" is {_words(seen[key])}" if seen[key].axes != cell.axes else ""))
+            f"the grid holds a cell twice: {cell.name}"
+            + (f" is {seen[key].name}" if seen[key].axes != cell.axes else ""))
       seen[key] = cell
-
-
-def _words(cell: Cell) -> str:
-  return " ".join(f"{axis}={value}" for axis, value in cell.axes.items())

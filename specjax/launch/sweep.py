@@ -160,7 +160,7 @@ def _measure(cell: Cell, load, listener: Listener) -> dict:
     error = f"{type(failure).__name__}: {errors.paragraph(failure)}"[:_LONGEST]
     if not errors.is_user_error(failure):
       traceback.print_exc(file=sys.stderr)
-    listener.warn(f"a cell failed, the rest goes on: {error}")
+    listener.warn(f"{cell.name} failed, the rest goes on: {error}")
   return dict(
       id=cell.id, cell=cell.axes, error=error, result=result,
       wall_seconds=time.perf_counter() - begin,
