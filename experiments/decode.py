@@ -23,7 +23,6 @@ _TEMPLATE = flags.DEFINE_bool("apply_chat_template", True, "use the model's chat
 _STOP = flags.DEFINE_multi_string("stop", [], "a text that ends an answer; may be repeated")
 _REPLAY = flags.DEFINE_string(
     "replay", None, "the JSON of an earlier run: decode the same again and compare every token")
-_REPEATS = 3  # measurements where there is one prompt alone
 
 
 def main(_):
@@ -56,7 +55,7 @@ def _decode(setup, job):
     watch.watch(
         setup, keys.from_seed(job.seed), prompt, job.config.max_new_tokens, stop=job.stop)
   with tqdm.tqdm(total=job.turns, unit="prompt", file=sys.stderr, disable=job.turns == 1) as bar:
-    return jobs.measure(setup, job, _REPEATS if job.turns == 1 else 1, bar.update)
+    return jobs.measure(setup, job, bar.update)
 
 
 if __name__ == "__main__":

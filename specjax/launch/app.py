@@ -53,13 +53,18 @@ def run(main) -> None:
 
 def emit(name: str, result: dict) -> None:
   """Reports the result of an experiment: to stdout with --json, to OUT/<name>.json with --out."""
-  line = strict_json.dumps(result)
   if OUT.value is not None:
     folder = pathlib.Path(OUT.value)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(line + "\n", encoding="utf-8")
+    (folder / f"{name}.json").write_text(
+        strict_json.dumps(result) + "\n", encoding="utf-8")
+  show(result)
+
+
+def show(result: dict) -> None:
+  """Prints the result of an experiment with --json; for one that keeps files of its own in OUT."""
   if JSON.value:
-    print(line, flush=True)
+    print(strict_json.dumps(result), flush=True)
 
 
 def _parse(argv):

@@ -32,7 +32,7 @@ def build(config: DecodeConfig, load: Callable[[str, str], loading.Model] | None
     ValueError: a name, a path or a combination that does not exist.
     LoadError: a model that cannot be loaded.
   """
-  _refuse_impossible(config)
+  refuse_impossible(config)
   rule = registry.rule(config.rule)  # a wrong name should not wait for a model to load
   load = load or load_model
   model = load(config.target, config.dtype)
@@ -57,7 +57,8 @@ def load_model(path: str, dtype: str) -> loading.Model:
   return loading.load(path, dtype) if path else loading.default_model(dtype)
 
 
-def _refuse_impossible(config: DecodeConfig):
+def refuse_impossible(config: DecodeConfig) -> None:
+  """Raises ValueError for keys that do not go together; needs no model."""
   if config.tree:
     raise ValueError(f"config.tree: there are no token trees yet, only chains; got {config.tree!r}")
   if config.strict and config.gamma >= STRICT_WINDOW:

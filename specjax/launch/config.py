@@ -102,9 +102,18 @@ def read(holder: flags.FlagHolder) -> DecodeConfig:
   Raises:
     ValueError: no such file, an unknown key, a bad value.
   """
+  return from_mapping(*unchecked(holder))
+
+
+def unchecked(holder: flags.FlagHolder) -> tuple[dict, str]:
+  """The keys of this run's configuration as they were given, and the file that they are from.
+
+  Raises:
+    ValueError: no such file.
+  """
   path = flags.FLAGS[holder.name].config_filename
   _existing(path)
-  return from_mapping(holder.value, path)
+  return holder.value.to_dict(), path
 
 
 def unknown_key(error: AttributeError | KeyError) -> ValueError:

@@ -4,7 +4,7 @@ from typing import Callable, NamedTuple
 
 from specjax import keys
 from specjax.launch import config as config_lib
-from specjax.launch import costs, divergence, play, record, summary
+from specjax.launch import costs, divergence, play, record, stops, summary
 from specjax.launch.build import Setup
 from specjax.launch.prompts import Conversation
 
@@ -23,6 +23,11 @@ class Job(NamedTuple):
     """Prompts to answer."""
     return sum(len(conversation.turns) for conversation in self.conversations)
 
+  @property
+  def repeats(self) -> int:
+    """Runs of each batch, of which the median counts: several where there is one prompt alone."""
+    return 3 if self.turns == 1 else 1
+
   def inputs(self) -> dict:
     """The part of a job that its manifest does not hold, as plain JSON."""
     return dict(
@@ -31,26 +36,25 @@ class Job(NamedTuple):
 
 
 def check(setup: Setup, job: Job) -> None:
-  """Raises ValueError if a first prompt does not fit: that should not cost an hour first."""
+  """Raises ValueError if a first prompt or a stop string does not fit, before an hour is spent."""
+  stops.ends(setup.model.tokenizer, job.stop)
   for conversation in job.conversations:
     play.encode(setup, conversation, [], job.template)
 
 
 def measure(
-    setup: Setup, job: Job, repeats: int = 1,
-    progress: Callable[[int], None] = lambda turns: None) -> dict:
+    setup: Setup, job: Job, progress: Callable[[int], None] = lambda turns: None) -> dict:
   """Plays a job speculatively and plainly, in turn, and returns its record, ready for JSON.
 
   Args:
     setup: what `build` made of `job.config`.
     job: what to play.
-    repeats: runs of each batch, of which the median counts.
     progress: called with the number of turns that have just been answered.
   """
   config = job.config
   answers = play.play(
       setup, job.conversations, keys.from_seed(job.seed), max_new_tokens=config.max_new_tokens,
-      batch_size=config.batch_size, template=job.template, stop=job.stop, repeats=repeats,
+      batch_size=config.batch_size, template=job.template, stop=job.stop, repeats=job.repeats,
       progress=progress)
   exact = config.temperature == 0 or setup.speculative.rule.coupled
   # Where nothing is drafted for the whole batch, one row is scored: see `summarise`.

@@ -95,13 +95,23 @@ def drafter(
           f"config.drafter {spec!r}: the target has layers 1 to {model.config.num_layers}")
     return drafters.layer_skip(transformer.early_exit(model.config, layers), gamma), None, {}
   if not (spec.startswith(TABLE) or pathlib.Path(spec).exists()):
-    raise ValueError(
-        f"config.drafter: {spec!r} is neither the path of a model nor a drafter"
-        f"{nearest(name, DRAFTERS)}")
+    raise _no_drafter(spec)
   second = load(spec)
   loading.check_same_vocabulary(model, second)
   built = drafters.autoregressive(target(second), gamma)
   return built, second.params, {"drafter": second.sha256}
+
+
+def check_drafter(spec: str) -> None:
+  """Raises ValueError if `spec` is neither a drafter's name nor a path; needs no model."""
+  if spec.partition(":")[0] not in DRAFTERS and not pathlib.Path(spec).exists():
+    raise _no_drafter(spec)
+
+
+def _no_drafter(spec: str) -> ValueError:
+  return ValueError(
+      f"config.drafter: {spec!r} is neither the path of a model nor a drafter"
+      f"{nearest(spec.partition(':')[0], DRAFTERS)}")
 
 
 def _number(text: str, what: str, kind):

@@ -64,7 +64,7 @@ def compare(record: Record, tokens: list[list[int]], manifest: dict) -> dict:
     tokens there (None where an answer had ended); changed: {setting: [recorded, now]}.
   """
   result = dict(identical=record.tokens == tokens, answer=None, position=None, recorded=None,
-                replayed=None, changed=_changed(record.manifest, manifest))
+                replayed=None, changed=changed(record.manifest, manifest))
   for answer in range(max(len(record.tokens), len(tokens))):
     old, new = (some[answer] if answer < len(some) else [] for some in (record.tokens, tokens))
     if old != new:
@@ -75,13 +75,13 @@ def compare(record: Record, tokens: list[list[int]], manifest: dict) -> dict:
   return result
 
 
-def _changed(old: dict, new: dict, prefix: str = "") -> dict:
+def changed(old: dict, new: dict, prefix: str = "") -> dict:
   """Settings of two manifests that differ, by dotted name; the command line does not matter."""
   found = {}
   for key in sorted((set(old) | set(new)) - {"command"}):
     before, now = old.get(key), new.get(key)
     if isinstance(before, dict) and isinstance(now, dict):
-      found |= _changed(before, now, f"{prefix}{key}.")
+      found |= changed(before, now, f"{prefix}{key}.")
     elif before != now:
       found[prefix + key] = [before, now]
   return found

@@ -1,0 +1,124 @@
+"""Who is at work on what, among processes that share nothing but a folder.
+
+A claim on NAME is the file `NAME.G`, G = 0, 1, ...; opening it with O_EXCL lets exactly one process
+make it, over network file systems too. It tells host, pid and time, and its holder touches it twice
+a minute. The holder of the highest G has the claim, unless that one is dead; then whoever makes
+`NAME.(G + 1)` first has taken over. No file has to be removed for that, so of two that try at once
+one wins.
+
+Dead is a holder
+  * on this host, if no process has its pid (a container that shares the folder needs a host name of
+    its own); at once;
+  * on any host, if it has not touched its claim for ten minutes.
+If that one was only asleep, its cell is measured twice; both results are kept.
+"""
+
+import datetime
+import json
+import os
+import pathlib
+import socket
+import tempfile
+import threading
+
+BEAT, DEAD = 30.0, 600.0  # seconds
+
+
+class Claims:
+  """The claims of this process in one folder; a context, at whose end all of them are given up."""
+
+  def __init__(self, folder: pathlib.Path):
+    folder.mkdir(parents=True, exist_ok=True)
+    self._folder = folder
+    self._held: dict[str, pathlib.Path] = {}
+    self._stop = threading.Event()
+    self._thread = threading.Thread(target=self._beat, daemon=True)
+
+  def __enter__(self) -> "Claims":
+    self._thread.start()
+    return self
+
+  def __exit__(self, *_) -> None:
+    self._stop.set()
+    self._thread.join()
+    for name in list(self._held):
+      self.release(name)
+
+  def take(self, name: str) -> bool:
+    """Claims `name`; False if a living process has it.
+
+    What the former holder has finished meanwhile is for the caller to look up, now that it has the
+    claim: there is a gap between seeing that work is wanted and taking it.
+    """
+    claims = self._claims(name)
+    if claims and not self._is_dead(claims[max(claims)]):
+      return False
+    path = self._folder / f"{name}.{max(claims, default=-1) + 1}"
+    try:
+      file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+    except FileExistsError:
+      return False
+    with os.fdopen(file, "w", encoding="utf-8") as out:
+      now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+      json.dump(dict(host=socket.gethostname(), pid=os.getpid(), time=now), out)
+    self._held[name] = path
+    return True
+
+  def release(self, name: str) -> None:
+    """Gives a claim up, and removes those that it has taken over."""
+    own = int(self._held.pop(name).suffix[1:])
+    for number, path in self._claims(name).items():
+      if number <= own:  # a later one is of somebody who thought this process dead
+        path.unlink(missing_ok=True)
+
+  def holder(self, name: str) -> str:
+    """Who has `name`, in words."""
+    claims = self._claims(name)
+    found = _read(claims[max(claims)]) if claims else {}
+    return f"process {found.get('pid')} on {found.get('host')} since {found.get('time')}"
+
+  def _claims(self, name: str) -> dict[int, pathlib.Path]:
+    """The files of a claim by their number, in ascending order."""
+    found = {path.suffix[1:]: path for path in self._folder.glob(f"{name}.*")}
+    return dict(sorted((int(n), path) for n, path in found.items() if n.isdecimal()))
+
+  def _is_dead(self, path: pathlib.Path) -> bool:
+    found = _read(path)
+    if found.get("host") == socket.gethostname() and not _is_running(found.get("pid")):
+      return True
+    try:
+      # The clock of the folder: those of two hosts may differ.
+      with tempfile.NamedTemporaryFile(dir=self._folder, prefix="clock-") as clock:
+        return os.stat(clock.name).st_mtime - path.stat().st_mtime > DEAD
+    except FileNotFoundError:  # given up just now
+      return False
+
+  def _beat(self) -> None:
+    while not self._stop.wait(BEAT):
+      for path in list(self._held.values()):
+        try:
+          os.utime(path)
+        except OSError:  # given up just now, or the folder is away for a moment
+          pass
+
+
+def _read(path: pathlib.Path) -> dict:
+  """What a claim tells; empty while its holder has not written it yet."""
+  try:
+    with path.open(encoding="utf-8") as file:
+      found = json.loads(file.read(4096))
+  except (OSError, ValueError, RecursionError):
+    return {}
+  return found if isinstance(found, dict) else {}
+
+
+def _is_running(pid) -> bool:
+  if not isinstance(pid, int) or pid <= 0:
+    return True  # not known; its touches tell
+  try:
+    os.kill(pid, 0)
+  except ProcessLookupError:
+    return False
+  except (PermissionError, OverflowError):
+    return True
+  return True

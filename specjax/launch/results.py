@@ -1,0 +1,118 @@
+"""Results on disk: one JSON line a cell, appended and never changed, so that any end is survived.
+
+Every process that takes part in a sweep appends to a file of its own, `results*.jsonl`, and reads
+those of all. A line that cannot be read (the last one of a killed process is often torn) stays
+where it is and counts as absent.
+"""
+
+import json
+import os
+import pathlib
+from typing import Callable
+
+from specjax.launch import strict_json
+
+_LARGEST = 2**32  # bytes of a file; a cell of a hundred prompts takes less than 2^19
+
+
+class Results:
+  """The lines in a folder. `lines` grows with `refresh`."""
+
+  def __init__(self, folder: pathlib.Path, warn: Callable[[str], None]):
+    """Reads nothing yet; `warn` is told of lines that cannot be read, naming file and line."""
+    self.lines: list[dict] = []
+    self._folder, self._warn = folder, warn
+    self._read: dict[pathlib.Path, tuple[int, int]] = {}  # bytes and lines read of each file
+
+  def refresh(self) -> None:
+    """Reads what has been appended to the files of the folder since the last time.
+
+    A last line without its end may still be growing, so it is left for later.
+
+    Raises:
+      ValueError: a file that is too large to be results.
+    """
+    for path in files(self._folder):
+      if path.stat().st_size > _LARGEST:
+        raise ValueError(f"{path}: results have at most {_LARGEST} bytes")
+      position, number = self._read.get(path, (0, 0))
+      with path.open("rb") as file:
+        file.seek(position)
+        for raw in file:
+          if not raw.endswith(b"\n"):
+            break
+          position, number = position + len(raw), number + 1
+          self._take(raw, f"{path}, line {number}")
+      self._read[path] = position, number
+
+  def latest(self) -> dict[str, dict]:
+    """The line that counts for each id: the latest that has a result, else the latest failure."""
+    found = {}
+    for line in sorted(self.lines, key=lambda line: (line["error"] is None, line["finished"])):
+      found[line["id"]] = line
+    return found
+
+  def _take(self, raw: bytes, place: str) -> None:
+    if not raw.strip():
+      return
+    try:
+      self.lines.append(_checked(json.loads(raw, parse_constant=_no_number)))
+    except (ValueError, RecursionError) as error:
+      self._warn(f"{place} is not a result and is left out: {' '.join(str(error).split())[:200]}")
+
+
+class Writer:
+  """Appends lines to one file that no other process writes."""
+
+  def __init__(self, path: pathlib.Path):
+    """Opens the file, made if it is missing; ends a torn last line, so that it swallows none."""
+    self._path = path
+    self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+    size = os.fstat(self._file).st_size
+    if size and os.pread(self._file, 1, size - 1) != b"\n":
+      self._write(b"\n")
+
+  def append(self, line: dict) -> None:
+    """Adds a line and waits until the disk has it.
+
+    Raises:
+      OSError: it cannot be written, for example because the disk is full.
+    """
+    self._write(strict_json.dumps(line).encode() + b"\n")
+
+  def close(self) -> None:
+    os.close(self._file)
+
+  def _write(self, data: bytes) -> None:
+    try:
+      while data:
+        data = data[os.write(self._file, data):]
+      os.fsync(self._file)
+    except OSError as error:
+      raise OSError(
+          error.errno, f"{error.strerror}. Only the cell that was to be written is lost: mend that "
+          "and give the same command again", str(self._path)) from error
+
+
+def files(folder: pathlib.Path) -> list[pathlib.Path]:
+  """The files of results in a folder."""
+  return sorted(path for path in folder.glob("results*.jsonl") if path.is_file())
+
+
+def _checked(line) -> dict:
+  """`line`, if it is one; raises ValueError otherwise."""
+  kinds = dict(
+      id=str, cell=dict, error=(str, type(None)), result=(dict, type(None)),
+      wall_seconds=(int, float), finished=str)
+  if not isinstance(line, dict):
+    raise ValueError("no object")
+  for key, kind in kinds.items():
+    if not isinstance(line.get(key, ...), kind):
+      raise ValueError(f"no fitting {key!r}")
+  if (line["error"] is None) == (line["result"] is None):
+    raise ValueError("either a result or an error is needed")
+  return line
+
+
+def _no_number(text: str):
+  raise ValueError(f"{text} is not strict JSON")
