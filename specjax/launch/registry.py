@@ -11,7 +11,8 @@ from specjax.models import table as table_models
 from specjax.models import transformer
 from specjax.types import Drafter, PyTree, Target
 
-DRAFTERS = ("ngram", "layer_skip", "table")
+DRAFTERS = ("ngram", "layer_skip", "smollm2", "table")
+_BY_NAME = {"smollm2": ""}  # name -> path, which is empty for the default model
 TABLE = "table:"  # and an order: a model of characters
 
 
@@ -72,7 +73,7 @@ def drafter(
 
   Args:
     spec: `ngram`; `layer_skip:LAYERS` (half of the target's layers if no number is given); or a
-      second model: its path, or `table:ORDER`.
+      second model: its path, `smollm2` for the default model, or `table:ORDER`.
     gamma: tokens to draft, at least 1.
     model: the target.
     load: path -> a second model.
@@ -94,11 +95,11 @@ def drafter(
       raise ValueError(
           f"config.drafter {spec!r}: the target has layers 1 to {model.config.num_layers}")
     return drafters.layer_skip(transformer.early_exit(model.config, layers), gamma), None, {}
-  if not (spec.startswith(TABLE) or pathlib.Path(spec).exists()):
+  if not (spec in _BY_NAME or spec.startswith(TABLE) or pathlib.Path(spec).exists()):
     raise ValueError(
         f"config.drafter: {spec!r} is neither the path of a model nor a drafter"
         f"{nearest(name, DRAFTERS)}")
-  second = load(spec)
+  second = load(_BY_NAME.get(spec, spec))
   loading.check_same_vocabulary(model, second)
   built = drafters.autoregressive(target(second), gamma)
   return built, second.params, {"drafter": second.sha256}

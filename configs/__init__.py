@@ -1,0 +1,1 @@
+"""Configurations: one file for each experiment."""

@@ -1,0 +1,1 @@
+"""Configurations of sweeps, one for each figure."""
