@@ -18,7 +18,8 @@ setup(
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
     ],
     python_requires=">=3.11",
-    packages=find_packages(include=["specjax", "specjax.*", "experiments", "experiments.*"]),
+    packages=find_packages(
+        include=[part for name in ("specjax", "experiments", "configs") for part in (name, f"{name}.*")]),
     package_data={"specjax": ["data/*"]},
     install_requires=[
         "jax>=0.10",

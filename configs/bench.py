@@ -7,21 +7,11 @@ and 0.8 to 0.9 times llama.cpp, a pass over 4 rows at 1.3 and over 8 at 1.6 pass
 7 tokens because a CPU scores 8 rows in the time of 5; the drafters are those of --drafter.
 """
 
-from ml_collections import config_dict
+from configs import smollm2
 
 
-def get_config() -> config_dict.ConfigDict:
-  return config_dict.ConfigDict(dict(
-      target="",  # the default model; or a GGUF file, or a Hugging Face directory
-      rule="token",
-      gamma=7,
-      tree="",
-      temperature=0.0,
-      top_k=0,
-      top_p=1.0,
-      min_p=0.0,
-      max_new_tokens=64,
-      batch_size=1,
-      strict=False,
-      dtype="float32",
-  ))
+def get_config():
+  config = smollm2.get_config()
+  config.gamma = 7
+  config.max_new_tokens = 64
+  return config

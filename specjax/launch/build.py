@@ -51,10 +51,10 @@ def build(config: DecodeConfig, load: Callable[[str, str], loading.Model] | None
 
 
 def load_model(path: str, dtype: str) -> loading.Model:
-  """The model at `path`, `table:ORDER`, or the default one if that is empty."""
+  """The model at `path`, `table:ORDER`, or the default one if that is `smollm2` or empty."""
   if path.startswith(registry.TABLE):
     return registry.table(path)
-  return loading.load(path, dtype) if path else loading.default_model(dtype)
+  return loading.default_model(dtype) if path in ("", "smollm2") else loading.load(path, dtype)
 
 
 def refuse_impossible(config: DecodeConfig) -> None:

@@ -11,7 +11,7 @@ from specjax.models import table as table_models
 from specjax.models import transformer
 from specjax.types import Drafter, PyTree, Target
 
-DRAFTERS = ("ngram", "layer_skip", "table")
+DRAFTERS = ("ngram", "layer_skip", "smollm2", "table")
 TABLE = "table:"  # and an order: a model of characters
 
 
@@ -72,7 +72,7 @@ def drafter(
 
   Args:
     spec: `ngram`; `layer_skip:LAYERS` (half of the target's layers if no number is given); or a
-      second model: its path, or `table:ORDER`.
+      second model: its path, `smollm2` for the default model, or `table:ORDER`.
     gamma: tokens to draft, at least 1.
     model: the target.
     load: path -> a second model.
@@ -94,7 +94,7 @@ def drafter(
       raise ValueError(
           f"config.drafter {spec!r}: the target has layers 1 to {model.config.num_layers}")
     return drafters.layer_skip(transformer.early_exit(model.config, layers), gamma), None, {}
-  if not (spec.startswith(TABLE) or pathlib.Path(spec).exists()):
+  if not _is_second_model(spec):
     raise _no_drafter(spec)
   second = load(spec)
   loading.check_same_vocabulary(model, second)
@@ -106,6 +106,10 @@ def check_drafter(spec: str) -> None:
   """Raises ValueError if `spec` is neither a drafter's name nor a path; needs no model."""
   if spec.partition(":")[0] not in DRAFTERS and not pathlib.Path(spec).exists():
     raise _no_drafter(spec)
+
+
+def _is_second_model(spec: str) -> bool:
+  return spec == "smollm2" or spec.startswith(TABLE) or pathlib.Path(spec).exists()
 
 
 def _no_drafter(spec: str) -> ValueError:

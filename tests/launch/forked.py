@@ -18,12 +18,15 @@ from specjax import launch
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def run(command_lines: list[list[str]], cwd=ROOT) -> list[tuple[int, str, str]]:
-  """(exit code, stdout, stderr) of `python -m MODULE ARGUMENTS...` for each list of these."""
+def run(command_lines: list[list[str]], cwd=ROOT, **environment) -> list[tuple[int, str, str]]:
+  """(exit code, stdout, stderr) of `python -m MODULE ARGUMENTS...` for each list of these.
+
+  All of them run in an environment that differs from this one by `environment`.
+  """
   done = subprocess.run(
       [sys.executable, __file__], input=json.dumps(command_lines), text=True,
       capture_output=True, cwd=cwd, check=True, timeout=300,
-      env={**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)})
+      env={**os.environ, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT), **environment})
   return [tuple(result) for result in json.loads(done.stdout)]
 
 

@@ -85,6 +85,12 @@ def test_tables_are_targets_and_drafters():
   assert built.nodes == 2 and params.ndim == 2 and set(models) == {"drafter"}
 
 
+def test_the_default_model_drafts_under_its_name(tiny):
+  asked = []
+  registry.drafter("smollm2", 2, tiny, lambda path: asked.append(path) or tiny)
+  assert asked == ["smollm2"]
+
+
 def test_a_table_has_no_layers():
   with pytest.raises(ValueError, match="'layer_skip:1': table:2 has no layers"):
     registry.drafter("layer_skip:1", 2, registry.table("table:2"), registry.table)

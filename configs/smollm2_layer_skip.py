@@ -1,0 +1,17 @@
+"""The default model, drafted for by its own first layers.
+
+    python -m experiments.decode --config=configs/smollm2_layer_skip.py --prompts=extraction
+
+MEASURE
+SmolLM2 was not trained to exit early, so its first layers guess badly; a model
+that was (LayerSkip, Elhoushi et al. 2024) is drafted for by the same configuration.
+"""
+
+from configs import smollm2
+
+
+def get_config():
+  config = smollm2.get_config()
+  config.drafter = "layer_skip:20"
+  config.gamma = 2
+  return config

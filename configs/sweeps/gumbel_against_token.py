@@ -1,0 +1,17 @@
+"""Gumbel coupling against maximal coupling (Daliri et al. 2024, arXiv 2408.07978).
+
+    python -m experiments.sweep --config=configs/sweeps/gumbel_against_token.py --out=runs/gumbel
+
+MEASURE
+The alpha of gumbel stays below that of token, the largest that any rule
+can have, and above the bound (1 - TV) / (1 + TV).
+"""
+
+from configs import table
+
+
+def get_config():
+  config = table.get_config()
+  config.sweep = dict(
+      prompts=("mini",), rule=("token", "gumbel"), gamma=(1, 4), temperature=(0.3, 0.6, 1.0, 1.5))
+  return config
