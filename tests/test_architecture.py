@@ -193,16 +193,6 @@ def test_no_update_is_dropped():
       for path in everything() for line in dropped_updates(parse(path))])
 
 
-def test_every_config_says_how_to_run_it():
-  offences = []
-  for path in sorted((ROOT / "configs").rglob("*.py")):
-    text = ast.get_docstring(parse(path)) or ""
-    relative = str(path.relative_to(ROOT))
-    if "python -m experiments." not in text or relative not in text:
-      offences.append(f"{relative}: the docstring must give the command that runs it")
-  report(offences)
-
-
 def test_every_module_says_what_it_is():
   report([f"{path.relative_to(ROOT)}: no docstring"
           for path in library() if parse(path).body and not ast.get_docstring(parse(path))])
