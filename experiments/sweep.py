@@ -107,7 +107,8 @@ class _Bar(sweep.Listener):
   def prompts(self, cell, more):
     self._answered += more
     self._bar.set_postfix_str(
-        f"{self._plan.label(cell)}, prompt {self._answered} of {cell.job.turns}")
+        f"{self._plan.label(cell)}, prompt {self._answered} of {cell.job.turns}",
+        refresh=sys.stderr.isatty())  # a log needs no line for every prompt
 
   def settled(self, cells):
     if not self._counting:  # what was there before says nothing about the time left

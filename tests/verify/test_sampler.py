@@ -1,8 +1,8 @@
 """The compiled sampler has the law that the exact sum gives.
 
 `verify` runs under jit and vmap over many keys with one draft; the pair (stop row, extra token) is
-counted and compared with `exact.law` by a G-test. Cells of probability 0 must stay empty; cells
-that expect fewer than 10 are pooled.
+counted and compared with `exact.law` by a G-test. Cells of probability 0 must stay empty (for kseq,
+see ROUNDED); cells that expect fewer than 10 are pooled.
 
 False alarms: `ALPHA` is the level of the whole file for fresh seeds, divided by the number of
 G-tests in it (Bonferroni). The seeds are fixed, so a failure is a change of the code.
@@ -44,6 +44,9 @@ COUPLED = {
     "gumbel": (verify.gumbel(), "one law"),
     "list_gumbel": (verify.list_gumbel(), "paths apart"),
 }
+# What a rule may move, of the mass 1, into cells that have none in exact arithmetic: kseq rounds its
+# rho up by so much, under which law and losslessness are exact again.
+ROUNDED = {"kseq": 4 * float(np.finfo(np.float32).eps)}
 DRAFTS = 2
 TESTS = DRAFTS * (len(RULES) + len(COUPLED))
 
@@ -87,12 +90,12 @@ def verify_one(rule, key, draft, log_p):
   return rule.verify(key, draft, log_p)
 
 
-def p_value(counts, expected_law):
-  """Of the G-test; 0 if a cell of probability 0 was hit, 1 if there is but one cell."""
+def p_value(counts, expected_law, rounded=0.):
+  """Of the G-test; 0 if cells of probability 0 were hit too often, 1 if there is but one cell."""
   observed, number = counts.ravel(), counts.sum()
   expected = number * expected_law.ravel() / expected_law.sum()
   impossible = expected_law.ravel() < 1e-9
-  if observed[impossible].any():
+  if observed[impossible].sum() > stats.poisson.isf(ALPHA / TESTS, number * rounded):
     return 0.
   few = (expected < 10) & ~impossible
   pool = lambda x: np.append(x[~few & ~impossible], x[few].sum())
@@ -104,31 +107,31 @@ def p_value(counts, expected_law):
   return stats.power_divergence(observed[kept], expected, lambda_="log-likelihood").pvalue
 
 
-def check(rule, reference, cases, number):
+def check(name, reference, cases, number):
+  rule, _ = (RULES | COUPLED)[name]
   for seed, case in enumerate(cases):
     expected = toys.laws_of(reference, [case])[0]
     counts = np.asarray(count(verify_one, jax.random.key(seed), rule, *production(case), number))
     assert counts.sum() == number
-    assert p_value(counts, expected) > ALPHA / TESTS
+    assert p_value(counts, expected, ROUNDED.get(name, 0.)) > ALPHA / TESTS
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_the_sampler_has_the_exact_law(name):
   rule, kind = RULES[name]
-  check(rule, rule, some_drafts(kind), SOME)
+  check(name, rule, some_drafts(kind), SOME)
 
 
 @pytest.mark.parametrize("name", COUPLED)
 def test_coupled_rules_sample_and_match_a_draft_that_does_not_know_their_noise(name):
-  rule, kind = COUPLED[name]
-  check(rule, verify.match(), some_drafts(kind), SOME)
+  check(name, verify.match(), some_drafts(COUPLED[name][1]), SOME)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", RULES | COUPLED)
 def test_the_sampler_has_the_exact_law_at_length(name):
   rule, kind = (RULES | COUPLED)[name]
-  check(rule, verify.match() if rule.coupled else rule, some_drafts(kind), MANY)
+  check(name, verify.match() if rule.coupled else rule, some_drafts(kind), MANY)
 
 
 # Mutants of the coin flipper; each must be rejected with the sample of the default run.
