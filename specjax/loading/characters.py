@@ -59,12 +59,11 @@ def _law(order: int) -> np.ndarray:
 
 
 def _texts() -> list[list[int]]:
-  """The sentences of the package's prompts, each with its end."""
+  """The package's prompts, each with its end."""
   tokenizer = _tokenizer("table")
   lines = (importlib.resources.files("specjax") / "data" / "prompts.jsonl").read_text("utf-8")
   turns = [turn for line in lines.splitlines() for turn in _turns(json.loads(line))]
-  sentences = [part.strip() + "." for turn in turns for part in turn.split(".") if part.strip()]
-  return [[*tokenizer.encode(sentence), _SYMBOLS.index(_END)] for sentence in sentences]
+  return [[*tokenizer.encode(turn), _SYMBOLS.index(_END)] for turn in turns]
 
 
 def _turns(record: dict) -> list[str]:
