@@ -47,8 +47,8 @@ def rule(spec: str) -> verify.Rule:
 
 
 def drafter(
-    spec: str, gamma: int, model: loading.Model, load: Callable[[str], loading.Model]
-) -> tuple[Drafter, PyTree, dict[str, str]]:
+    spec: str, gamma: int, model: loading.Model, load: Callable[[str], loading.Model],
+    stop_below: float | None = None) -> tuple[Drafter, PyTree, dict[str, str]]:
   """The drafter, its parameters, and the sha256 of its weights by name (empty if it has none).
 
   Args:
@@ -57,6 +57,7 @@ def drafter(
     gamma: tokens to draft, at least 1.
     model: the target.
     load: path -> a second model.
+    stop_below: as `drafters.layer_skip` takes it; None for drafts of gamma tokens.
 
   Raises:
     ValueError: neither a name nor a path, or a number that does not fit.
@@ -64,6 +65,9 @@ def drafter(
   """
   name, _, number = spec.partition(":")
   if spec == "ngram":
+    if stop_below is not None:
+      raise ValueError(
+          "config.stop_below: prompt lookup copies tokens and has no probabilities to stop by")
     return drafters.ngram(gamma), None, {}
   if name == "layer_skip":
     layers = model.config.num_layers // 2 or 1
@@ -72,14 +76,15 @@ def drafter(
     if not 1 <= layers <= model.config.num_layers:
       raise ValueError(
           f"config.drafter {spec!r}: the target has layers 1 to {model.config.num_layers}")
-    return drafters.layer_skip(transformer.early_exit(model.config, layers), gamma), None, {}
+    exit_model = transformer.early_exit(model.config, layers)
+    return drafters.layer_skip(exit_model, gamma, stop_below), None, {}
   if not pathlib.Path(spec).exists():
     raise ValueError(
         f"config.drafter: {spec!r} is neither the path of a model nor a drafter"
         f"{nearest(name, DRAFTERS)}")
   second = load(spec)
   loading.check_same_vocabulary(model, second)
-  built = drafters.autoregressive(transformer.target(second.config), gamma)
+  built = drafters.autoregressive(transformer.target(second.config), gamma, stop_below)
   return built, second.params, {"drafter": second.sha256}
 
 
