@@ -16,7 +16,8 @@ def get_config() -> config_dict.ConfigDict:
       target="",  # the default model; or a GGUF file, or a Hugging Face directory
       drafter="ngram",  # ngram, layer_skip:LAYERS, or the path of a model
       rule="token",
-      gamma=4,
+      gamma=4,  # or auto: the fastest of 0 to 7 here, by measured costs and a pilot
+      stop_below=0.0,  # off
       tree="",  # a chain
       temperature=0.0,
       top_k=0,  # off

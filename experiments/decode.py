@@ -2,9 +2,11 @@
 
     python -m experiments.decode --config=configs/smollm2.py --config.gamma=4 --prompt='...'
     python -m experiments.decode --config.temperature=0.7 --prompts=extraction --json --out=DIR
+    python -m experiments.decode --config.gamma=auto --prompts=extraction
     python -m experiments.decode --replay=DIR/decode.json
 """
 
+import functools
 import sys
 
 from absl import flags
@@ -12,7 +14,7 @@ import tqdm
 
 from specjax import keys
 from specjax.launch import (
-    app, build, config as config_lib, job as jobs, play, prompts, replay, summary, watch)
+    app, auto, build, config as config_lib, job as jobs, play, prompts, replay, summary, watch)
 
 _CONFIG = config_lib.define()
 _PROMPT = flags.DEFINE_string("prompt", None, "one prompt; its text is streamed")
@@ -27,10 +29,15 @@ _REPLAY = flags.DEFINE_string(
 
 def main(_):
   recorded = replay.load(_REPLAY.value) if _REPLAY.value is not None else None
-  job = recorded.job if recorded else _job()
-  setup = build.build(job.config)
+  load = functools.cache(build.load_model)
+  job, choice = auto.resolve(recorded.job if recorded else _job(), load)
+  if choice:
+    print(auto.describe(choice) + "\n", flush=True)
+  setup = build.build(job.config, load)
   result = _decode(setup, job)
   print("\n" + summary.table(result, job.config.gamma))
+  if choice:
+    result["choice"] = choice
   if recorded:
     result["replay"] = replay.compare(recorded, result["tokens"], result["manifest"])
     print("\n" + replay.describe(result["replay"]))

@@ -7,9 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.benchmarks import timing
 from specjax import keys, logits
-from specjax.launch import registry
+from specjax.launch import registry, timing
 from specjax.types import Array, Draft
 
 _TEMPERATURE, _TOP_K, _TOP_P = 0.8, 50, 0.9

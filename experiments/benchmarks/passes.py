@@ -10,20 +10,15 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
-from jax.tree_util import Partial
-import numpy as np
 
-from experiments.benchmarks import timing
 from specjax import decode
+from specjax.launch import costs, stub, timing
 from specjax.launch.play import pad
-from specjax.types import Array, Output, Params, PyTree, Target
+from specjax.types import Array, Params
 
 WIDTHS = (1, 2, 4, 8, 16)
-_PASSES = 8  # of one measurement
 _TOKENS = 48  # decoded in one measurement of real rounds
 _STUB_TOKENS = 256  # the same without models, where a round is short
-_PERIOD = 16  # the table repeats a text of so many tokens, which every drafter guesses
 
 
 class Round(NamedTuple):
@@ -56,8 +51,8 @@ def measure(
   """
   decoder, params = next(iter(decoders.values()))
   parts = {n: functools.partial(_time_passes, decoder, params, prompt, n) for n in WIDTHS}
-  stubs = {name: (without_models(decoder), params) for name, (decoder, params) in decoders.items()}
-  cycle = [i % _PERIOD for i in range(len(prompt))]
+  stubs = {name: (stub.without_models(decoder), params) for name, (decoder, params) in decoders.items()}
+  cycle = [i % stub.PERIOD for i in range(len(prompt))]
   drafting = {}
   for name, (decoder, params) in decoders.items():
     drafting[name] = _drafting(_decode(decoder, key, params, prompt, _TOKENS)[1])
@@ -73,60 +68,15 @@ def measure(
       {n: seconds[n] for n in WIDTHS}, {n: seconds[n] / seconds[1] for n in WIDTHS}, rounds)
 
 
-def without_models(decoder: decode.Decoder) -> decode.Decoder:
-  """The decoder with a table of logits in place of every model, its drafter's included."""
-  is_target = lambda node: isinstance(node, Target)
-  stub = lambda node: _stub(node) if is_target(node) else node
-  return jax.tree.map(stub, decoder, is_leaf=is_target)
-
-
-def _stub(target: Target) -> Target:
-  scores = np.random.default_rng(0).normal(size=(_PERIOD, target.vocab_size)).astype(np.float32)
-  place = np.arange(_PERIOD)
-  scores[place, (place + 1) % _PERIOD] = 20
-  return Target(
-      init=Partial(_no_cache), forward=Partial(_look_up, jnp.asarray(scores)),
-      commit=Partial(_no_commit), vocab_size=target.vocab_size, max_length=None)
-
-
-def _no_cache(params: PyTree, batch: int, capacity: int) -> tuple:
-  del params, batch, capacity
-  return ()
-
-
-def _look_up(scores, params, cache, tokens, lengths, depths, mask) -> Output:
-  del params, lengths, depths, mask
-  # The barrier makes the logits an array, as those of a model are, that consumers read again.
-  return Output(lax.optimization_barrier(scores[tokens % _PERIOD]), None, cache)
-
-
-def _no_commit(cache: tuple, lengths: Array, path: Array) -> tuple:
-  del lengths, path
-  return cache
-
-
 def _time_passes(decoder: decode.Decoder, params: Params, prompt: list[int], width: int) -> float:
   """Seconds of one pass over `width` rows behind the prompt."""
   padded, lengths = pad([prompt])
   state = jax.block_until_ready(decoder.init(
-      params, padded, lengths, max_new_tokens=_PASSES * max(WIDTHS)))
+      params, padded, lengths, max_new_tokens=max(WIDTHS)))
   tokens = jnp.full((1, width), prompt[-1], jnp.int32)
-  return timing.seconds_of(
-      _run_passes, decoder.target, params.target, state.cache, tokens, state.lengths - 1) / _PASSES
-
-
-@functools.partial(jax.jit, donate_argnums=2)
-def _run_passes(
-    target: Target, params: PyTree, cache: PyTree, tokens: Array, start: Array
-) -> tuple[PyTree, Array]:
-  def one(index, carry):
-    cache, tokens = carry
-    lengths = start + index * tokens.shape[1]
-    output = target.forward(params, cache, tokens, lengths, None, None)
-    # Whoever decodes reads all the logits; this makes the next pass wait for that.
-    return output.cache, jnp.where(jnp.isnan(output.logits.max()), 0, tokens)
-
-  return lax.fori_loop(0, _PASSES, one, (cache, tokens))
+  seconds, _ = costs.time_pass(
+      decoder.target, params.target, state.cache, tokens, state.lengths - 1)
+  return seconds
 
 
 def _time_round(decoder, key, params, prompt, tokens) -> float:

@@ -98,7 +98,7 @@ class Decoder:
     state = commit.commit(state, verdict)
     drafter = self.drafter.observe(
         params, proposal.state, verdict, output.features, state.lengths)
-    return Round(state._replace(cache=cache, drafter=drafter), verdict, depths)
+    return Round(state._replace(cache=cache, drafter=drafter), verdict, depths, draft.valid)
 
   @property
   def is_chain(self) -> bool:
@@ -175,7 +175,8 @@ class Round(NamedTuple):
 
   state: State
   verdict: Verdict  # of what was committed; every field with a leading batch axis
-  depths: Array  # int32[B, N]: the depth of each drafted node
+  depths: Array  # int32[B, N]: the depth of each node
+  valid: Array  # bool[B, N]: the nodes that were drafted
 
 
 def speculative(

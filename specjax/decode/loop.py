@@ -107,7 +107,7 @@ def run(
   def play(carry):
     state, stats = carry
     played = decoder.play(key, params, state)
-    return played.state, counts.add(stats, played.verdict, played.depths)
+    return played.state, counts.add(stats, played.verdict, played.depths, played.valid)
 
   zeros = counts.zeros(state.tokens.shape[0], decoder.drafter.depth)
   return lax.while_loop(lambda carry: ~carry[0].done.all(), play, (state, zeros))

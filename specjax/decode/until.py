@@ -42,7 +42,8 @@ def run_until(
     except StopIteration:
       break
     kept, finished = _append(answers, played.verdict, ends)
-    stats = _count(stats, commit.truncate(played.verdict, played.depths, kept), played.depths)
+    verdict = commit.truncate(played.verdict, played.depths, kept)
+    stats = _count(stats, verdict, played.depths, played.valid)
     state = played.state
   answered = np.array([len(answer) for answer in answers], np.int32)
   return state._replace(lengths=jnp.asarray(lengths + answered)), stats

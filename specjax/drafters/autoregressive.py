@@ -11,21 +11,24 @@ from specjax.models import prefill
 from specjax.types import Array, Context, Drafter, Params, Proposal, PyTree, Target
 
 
-def autoregressive(model: Target, gamma: int) -> Drafter:
+def autoregressive(model: Target, gamma: int, stop_below: float | None = None) -> Drafter:
   """Drafts chains of `gamma` tokens with `model`, whose parameters are `Params.drafter`.
 
   The state is the model's own cache. It may lack the last two committed tokens (the last drafted one
   was never fed, the bonus token never drafted), so every draft starts by feeding both: one pass of
   two tokens, whatever was accepted.
 
+  With `stop_below`, a probability, drafts end where `drawing.goes_on` says so, and may be empty.
+
   Raises:
-    ValueError: if gamma < 1.
+    ValueError: if gamma < 1, or stop_below is no probability above 0.
   """
   if gamma < 1:
     raise ValueError(f"A drafter drafts at least one token, got gamma = {gamma}.")
+  stop_below = drawing.stopping(stop_below)
   return Drafter(
-      init=Partial(_init, model), propose=Partial(_propose, model),
-      observe=Partial(drawing.same_state), nodes=gamma, depth=gamma, abstains=False)
+      init=Partial(_init, model), propose=Partial(_propose, model, stop_below),
+      observe=Partial(drawing.same_state), nodes=gamma, depth=gamma, abstains=stop_below is not None)
 
 
 def _init(model: Target, params: Params, tokens: Array, lengths: Array) -> PyTree:
@@ -33,7 +36,8 @@ def _init(model: Target, params: Params, tokens: Array, lengths: Array) -> PyTre
 
 
 def _propose(
-    model: Target, keys: Array, params: Params, cache: PyTree, context: Context) -> Proposal:
+    model: Target, stop_below: Array | None, keys: Array, params: Params, cache: PyTree,
+    context: Context) -> Proposal:
   start = jnp.maximum(context.lengths - 2, 0)
   places = start[:, None] + jnp.arange(2)[None, :]
   # A text of one token is followed by PAD here: its entry is overwritten before it can be seen.
@@ -47,5 +51,5 @@ def _propose(
         params.drafter, cache, tokens[:, None], context.lengths + depth, None, None)
     return output.logits[:, 0], output.cache
 
-  draft, cache = drawing.draw_chain(logits, step, output.cache, keys, context.law)
+  draft, cache = drawing.draw_chain(logits, step, output.cache, keys, context.law, stop_below)
   return Proposal(draft, cache, context.cache)

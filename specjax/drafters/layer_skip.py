@@ -11,25 +11,29 @@ from specjax.logits import drawing
 from specjax.types import Array, Context, Drafter, Params, Proposal, Target
 
 
-def layer_skip(exit_model: Target, gamma: int) -> Drafter:
+def layer_skip(exit_model: Target, gamma: int, stop_below: float | None = None) -> Drafter:
   """Drafts chains of `gamma` tokens with `exit_model`, an early exit of the target.
 
   `exit_model` must read the target's parameters and write the target's cache
   (`models.transformer.early_exit`). What it writes beyond the committed text is overwritten when the
   target scores the draft.
 
+  With `stop_below`, a probability, drafts end where `drawing.goes_on` says so, and may be empty.
+
   Raises:
-    ValueError: if gamma < 1.
+    ValueError: if gamma < 1, or stop_below is no probability above 0.
   """
   if gamma < 1:
     raise ValueError(f"A drafter drafts at least one token, got gamma = {gamma}.")
+  stop_below = drawing.stopping(stop_below)
   return Drafter(
-      init=Partial(drawing.no_state), propose=Partial(_propose, exit_model),
-      observe=Partial(drawing.same_state), nodes=gamma, depth=gamma, abstains=False)
+      init=Partial(drawing.no_state), propose=Partial(_propose, exit_model, stop_below),
+      observe=Partial(drawing.same_state), nodes=gamma, depth=gamma, abstains=stop_below is not None)
 
 
 def _propose(
-    exit_model: Target, keys: Array, params: Params, state: tuple, context: Context) -> Proposal:
+    exit_model: Target, stop_below: Array | None, keys: Array, params: Params, state: tuple,
+    context: Context) -> Proposal:
   def feed(cache, tokens, lengths):
     output = exit_model.forward(params.target, cache, tokens[:, None], lengths, None, None)
     return output.logits[:, 0], output.cache
@@ -37,5 +41,5 @@ def _propose(
   last = jnp.take_along_axis(context.tokens, context.lengths[:, None] - 1, axis=1)[:, 0]
   logits, cache = feed(context.cache, last, context.lengths - 1)
   step = lambda cache, tokens, depth: feed(cache, tokens, context.lengths + depth)
-  draft, cache = drawing.draw_chain(logits, step, cache, keys, context.law)
+  draft, cache = drawing.draw_chain(logits, step, cache, keys, context.law, stop_below)
   return Proposal(draft, state, cache)

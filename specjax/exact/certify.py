@@ -159,7 +159,8 @@ def _outcome(rule: Rule, drafts: drafts_lib.Drafts, log_p: Array) -> tuple[Array
 
 @functools.partial(jax.jit, static_argnums=0)
 def _optimum(scheme: drafts_lib.Scheme, drafts: drafts_lib.Drafts, log_p: Array, log_q: Array):
-  if scheme.is_chain and scheme.siblings != drafts_lib.DETERMINISTIC:
+  drawn = scheme.siblings != drafts_lib.DETERMINISTIC
+  if scheme.is_chain and drawn and scheme.stop_below is None:
     rows = prefixes.count(log_p.shape[-1], sum(scheme.drafted))
     return jax.vmap(bounds.single_path)(log_p[:, :rows], log_q[:, :rows])
 

@@ -9,6 +9,7 @@ _CHAINS = (
     chain(1),
     chain(3)._replace(name="chain 3, last not drafted", invalid=(2,)),
     chain(3)._replace(name="chain 3, nothing drafted", invalid=(0,)),
+    chain(3)._replace(name="chain 3, stopped when unlikely", stop_below=.3),
     chain(3)._replace(name="chain 3, deterministic", siblings=drafts.DETERMINISTIC),
 )
 _PATHS = (paths(2, 2), paths(3, 1))

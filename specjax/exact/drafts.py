@@ -26,6 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from specjax.exact import prefixes
+from specjax.logits import drawing
 from specjax.types import Array, Draft, PAD, ROOT
 
 INDEPENDENT = "independent"
@@ -44,6 +45,7 @@ class Scheme(NamedTuple):
   parents: tuple[int, ...]
   siblings: str = INDEPENDENT
   invalid: tuple[int, ...] = ()  # nodes that are never drafted, with everything below them
+  stop_below: float | None = None  # drawing ends on the way down as in `drawing.goes_on`
 
   @property
   def depths(self) -> tuple[int, ...]:
@@ -118,6 +120,8 @@ def enumerate_drafts(scheme: Scheme, log_q: Array) -> Drafts:
     law, exhausted = _without(q, shape.taken)
     if scheme.siblings == WITHOUT_REPLACEMENT:
       valid = _valid_to_the_root(valid & ~exhausted, scheme.parents)
+  if scheme.stop_below is not None:
+    valid = _valid_to_the_root(valid & _goes_on(scheme, q, shape.words), scheme.parents)
   drawn_from = q if scheme.siblings == MERGED else law
   drawn = jnp.take_along_axis(drawn_from, shape.words[..., None], axis=-1)[..., 0]
   if scheme.siblings != MERGED:  # of a node that was not drawn count one word
@@ -173,6 +177,16 @@ def _without(q: Array, taken: Array) -> tuple[Array, Array]:
   rest = jnp.where(taken, 0, q)
   left = rest.sum(-1, keepdims=True)
   return rest / jnp.where(left > 0, left, 1), left[..., 0] == 0
+
+
+def _goes_on(scheme: Scheme, q: Array, words: Array) -> Array:
+  """bool[A, N]: whether a drafter whose logits are log q draws each node, had it come so far."""
+  likely = [jnp.zeros_like(q[:, 0, 0])]  # at the root and at each node
+  for node, parent in enumerate(scheme.parents):
+    chosen = jnp.take_along_axis(q[:, node], words[:, node, None], axis=-1)[:, 0]
+    likely.append(likely[parent + 1] + jnp.log(chosen))
+  above = jnp.stack([likely[parent + 1] for parent in scheme.parents], axis=1)
+  return drawing.goes_on(above, jnp.log(q), jnp.asarray(scheme.stop_below, q.dtype))
 
 
 def _valid_to_the_root(valid: Array, parents: tuple[int, ...]) -> Array:

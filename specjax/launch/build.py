@@ -6,7 +6,7 @@ from typing import Callable, NamedTuple
 from specjax import decode, loading, logits
 from specjax.decode.decoder import STRICT_WINDOW
 from specjax.launch import registry
-from specjax.launch.config import DecodeConfig
+from specjax.launch.config import AUTO, DecodeConfig
 from specjax.types import Params
 
 
@@ -45,7 +45,8 @@ def build(config: DecodeConfig, load: Callable[[str, str], loading.Model] | None
   if config.gamma == 0:
     return Setup(model, Params(model.params), plain, plain, models)
   drafter, params, more = registry.drafter(
-      config.drafter, config.gamma, model, functools.partial(load, dtype=config.dtype))
+      config.drafter, config.gamma, model, functools.partial(load, dtype=config.dtype),
+      config.stop_below or None)
   speculative = decode.speculative(target, drafter, rule, transform, config.strict)
   return Setup(model, Params(model.params, params), speculative, plain, models | more)
 
@@ -59,6 +60,10 @@ def load_model(path: str, dtype: str) -> loading.Model:
 
 def refuse_impossible(config: DecodeConfig) -> None:
   """Raises ValueError for keys that do not go together; needs no model."""
+  if config.gamma == AUTO:
+    raise ValueError(
+        "config.gamma: there is nothing here to choose a number by, only experiments.decode takes "
+        f"{AUTO!r}")
   if config.tree:
     raise ValueError(f"config.tree: there are no token trees yet, only chains; got {config.tree!r}")
   if config.strict and config.gamma >= STRICT_WINDOW:

@@ -10,11 +10,13 @@ import difflib
 import pathlib
 import re
 import traceback
+import typing
 
 from absl import flags
-from ml_collections import config_flags
+from ml_collections import config_dict, config_flags
 
 DTYPES = ("float32", "bfloat16")
+AUTO = "auto"  # the gamma that `launch.auto` replaces by a number
 DEFAULT_FILE = pathlib.Path(__file__).resolve().parents[2] / "configs" / "smollm2.py"
 
 # ml_collections searches the command line for overrides; left alone it would read sys.argv, and
@@ -33,7 +35,8 @@ class DecodeConfig:
   target: str = ""  # a GGUF file or a Hugging Face directory; empty: the default model
   drafter: str = "ngram"  # a name, NAME:NUMBER, or the path of a model
   rule: str = "token"  # a name of specjax.verify, or NAME:NUMBERS
-  gamma: int = 4  # tokens drafted a round; 0 is plain decoding
+  gamma: int | str = 4  # tokens drafted a round; 0 is plain decoding; AUTO: what is fastest here
+  stop_below: float = 0.0  # a draft less likely than this gets no further token; 0: off
   tree: str = ""  # a token tree; empty: a chain
   temperature: float = 0.0  # 0: the most likely token
   top_k: int = 0  # 0: off
@@ -47,7 +50,9 @@ class DecodeConfig:
   def __post_init__(self):
     for field in dataclasses.fields(self):
       _check_type(field, getattr(self, field.name))
-    _check(self.gamma >= 0, "gamma", self.gamma, "0 (plain decoding) or more")
+    _check(self.gamma == AUTO or type(self.gamma) is int and self.gamma >= 0, "gamma", self.gamma,
+           f"0 (plain decoding) or more, or {AUTO!r}")
+    _check(0 <= self.stop_below <= 1, "stop_below", self.stop_below, "from 0 (off) to 1")
     _check(0 <= self.temperature < float("inf"), "temperature", self.temperature, "0 or more")
     _check(self.top_k >= 0, "top_k", self.top_k, "0 (off) or more")
     _check(0 < self.top_p <= 1, "top_p", self.top_p, "above 0 and at most 1 (off)")
@@ -113,7 +118,10 @@ def unchecked(holder: flags.FlagHolder) -> tuple[dict, str]:
   """
   path = flags.FLAGS[holder.name].config_filename
   _existing(path)
-  return holder.value.to_dict(), path
+  given = holder.value.to_dict()
+  if re.fullmatch("[0-9]{1,9}", str(given.get("gamma"))):  # see `_let_be_a_word`
+    given["gamma"] = int(given["gamma"])
+  return given, path
 
 
 def unknown_key(error: AttributeError | KeyError) -> ValueError:
@@ -137,11 +145,19 @@ class _FileParser(config_flags.config_flags.ConfigFileFlagParser):
     try:
       parsed = super().parse(path)
       self.keys = list(parsed)
+      _let_be_a_word(parsed, "gamma")
       return parsed
     except Exception as error:  # the file is a program: anything can happen in it
       lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
       where = f"line {lines[-1]}: " if lines else ""
       raise ValueError(f"{where}{type(error).__name__}: {error}") from error
+
+
+def _let_be_a_word(parsed, key: str):
+  """ml_collections takes a key's type from the file; as text, 4 can be overridden by `auto`."""
+  if isinstance(parsed, config_dict.ConfigDict) and type(parsed.get(key)) is int:
+    with parsed.unlocked(), parsed.ignore_type():
+      parsed[key] = str(parsed[key])
 
 
 def _existing(path: str):
@@ -156,8 +172,10 @@ def _whole_as_float(key: str, value):
 
 def _check_type(field, value):
   # bool is an int to Python; gamma=True is a mistake all the same
-  if type(value) is not field.type:
-    raise ValueError(f"config.{field.name} is a {field.type.__name__}, got {value!r}")
+  kinds = typing.get_args(field.type) or (field.type,)
+  if type(value) not in kinds:
+    names = " or ".join(kind.__name__ for kind in kinds)
+    raise ValueError(f"config.{field.name} is a {names}, got {value!r}")
 
 
 def _check(ok: bool, key: str, value, allowed: str):

@@ -2,7 +2,7 @@
 
 from typing import Callable, NamedTuple
 
-from specjax import keys
+from specjax import keys, theory
 from specjax.launch import config as config_lib
 from specjax.launch import costs, divergence, play, record, stops, summary
 from specjax.launch.build import Setup
@@ -27,6 +27,11 @@ class Job(NamedTuple):
   def repeats(self) -> int:
     """Runs of each batch, of which the median counts: several where there is one prompt alone."""
     return 3 if self.turns == 1 else 1
+
+  @property
+  def rows(self) -> int:
+    """Prompts that are decoded together; in strict mode one by one."""
+    return 1 if self.config.strict else min(self.config.batch_size, len(self.conversations))
 
   def inputs(self) -> dict:
     """The part of a job that its manifest does not hold, as plain JSON."""
@@ -58,17 +63,19 @@ def measure(
       progress=progress)
   exact = config.temperature == 0 or setup.speculative.rule.coupled
   # Where nothing is drafted for the whole batch, one row is scored: see `summarise`.
-  abstains = setup.speculative.drafter.abstains and config.batch_size == 1 and not config.strict
-  result = summary.summarise(answers, _costs(setup, answers), config.gamma, exact, abstains)
+  abstains = setup.speculative.drafter.abstains and job.rows == 1 and not config.strict
+  result = summary.summarise(
+      answers, _costs(setup, job, answers), config.gamma, exact, abstains, config.stop_below > 0)
   if exact:
     result["divergences"] = [d for a in answers if (d := divergence.first(setup, a))]
   return result | dict(
       inputs=job.inputs(), manifest=record.manifest(job.seed, config, setup.models))
 
 
-def _costs(setup: Setup, answers: list[play.Answer]) -> costs.Costs | None:
+def _costs(setup: Setup, job: Job, answers: list[play.Answer]) -> theory.Costs | None:
   if setup.speculative.drafter.nodes == 0:
     return None
-  padded, lengths = play.pad([answers[0].prompt])
-  state = setup.speculative.init(setup.params, padded, lengths)
-  return costs.measure(setup.speculative, setup.params, state)
+  first = [answer.prompt for answer in answers if answer.turn == 0]
+  return costs.measure(
+      setup.speculative, setup.params, first[:job.rows], job.config.max_new_tokens,
+      (job.config.gamma + 1,))

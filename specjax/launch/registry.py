@@ -66,8 +66,8 @@ def target(model: loading.Model) -> Target:
 
 
 def drafter(
-    spec: str, gamma: int, model: loading.Model, load: Callable[[str], loading.Model]
-) -> tuple[Drafter, PyTree, dict[str, str]]:
+    spec: str, gamma: int, model: loading.Model, load: Callable[[str], loading.Model],
+    stop_below: float | None = None) -> tuple[Drafter, PyTree, dict[str, str]]:
   """The drafter, its parameters, and the sha256 of its weights by name (empty if it has none).
 
   Args:
@@ -76,6 +76,7 @@ def drafter(
     gamma: tokens to draft, at least 1.
     model: the target.
     load: path -> a second model.
+    stop_below: as `drafters.layer_skip` takes it; None for drafts of gamma tokens.
 
   Raises:
     ValueError: neither a name nor a path, or a number that does not fit.
@@ -83,6 +84,9 @@ def drafter(
   """
   name, _, number = spec.partition(":")
   if spec == "ngram":
+    if stop_below is not None:
+      raise ValueError(
+          "config.stop_below: prompt lookup copies tokens and has no probabilities to stop by")
     return drafters.ngram(gamma), None, {}
   if name == "layer_skip":
     if isinstance(model.config, characters.TableConfig):
@@ -93,12 +97,13 @@ def drafter(
     if not 1 <= layers <= model.config.num_layers:
       raise ValueError(
           f"config.drafter {spec!r}: the target has layers 1 to {model.config.num_layers}")
-    return drafters.layer_skip(transformer.early_exit(model.config, layers), gamma), None, {}
+    exit_model = transformer.early_exit(model.config, layers)
+    return drafters.layer_skip(exit_model, gamma, stop_below), None, {}
   if not _is_second_model(spec):
     raise _no_drafter(spec)
   second = load(spec)
   loading.check_same_vocabulary(model, second)
-  built = drafters.autoregressive(target(second), gamma)
+  built = drafters.autoregressive(target(second), gamma, stop_below)
   return built, second.params, {"drafter": second.sha256}
 
 

@@ -5,31 +5,34 @@ import math
 import numpy as np
 
 from specjax import theory
-from specjax.launch.costs import Costs
 from specjax.launch.play import Answer
 from specjax.stats import estimates
 
 
 def summarise(
-    answers: list[Answer], costs: Costs | None, gamma: int, exact: bool,
-    abstains: bool = False) -> dict:
+    answers: list[Answer], costs: theory.Costs | None, gamma: int, exact: bool,
+    abstains: bool = False, stops: bool = False) -> dict:
   """The result of an experiment as a plain dict; NaN where there is nothing to divide by.
 
   Args:
     answers: of all turns.
-    costs: measured pass and draft costs; None for plain decoding.
+    costs: measured, V(gamma + 1) among them; None for plain decoding.
     gamma: tokens drafted a round.
     exact: both ways of decoding must give one text (temperature 0, or a coupled rule).
     abstains: a round whose draft is empty was a single-row pass, as with prompt lookup alone in its
       batch.
+    stops: drafts may end before they have gamma tokens. How long a batch of several rows goes on
+      drafting is then not known from its counts, and there is no prediction.
   """
   total = lambda name: np.sum([getattr(a.counts, name) for a in answers], axis=0)
-  tested, accepted, rounds = total("tested"), total("accepted"), int(total("rounds"))
+  drafted, tested, accepted = total("drafted"), total("tested"), total("accepted")
+  rounds = int(total("rounds"))
   emitted = int(total("emitted"))
   seconds = np.array([(a.seconds, a.baseline_seconds) for a in answers])
   tokens = np.array([(len(a.tokens), len(a.baseline_tokens)) for a in answers])
   tau = estimates.ratio(emitted, rounds)
-  drafting = estimates.ratio(tested[0], rounds) if abstains else 1.0
+  drafting = estimates.ratio(drafted[0], rounds) if abstains else 1.0
+  steps = _draft_steps(drafted, rounds, costs.rows) if stops and costs else float(gamma)
   return dict(
       tokens=[a.tokens for a in answers],
       text=[a.text for a in answers],
@@ -45,10 +48,13 @@ def summarise(
       speedup=_speedup(tokens, seconds),
       speedup_interval=estimates.interval(
           lambda drawn: _speedup(tokens[drawn], seconds[drawn]), len(answers)),
-      predicted_speedup=math.nan if costs is None else float(theory.predicted_speedup(
-          tau, gamma, costs.draft_step, drafting * costs.window + 1 - drafting)),
+      predicted_speedup=_predicted(costs, tau, gamma, steps, drafting),
       drafting_rounds=drafting,
-      costs=costs,
+      drafted_tokens=estimates.ratio(drafted.sum(), rounds),
+      draft_steps=steps,
+      costs=costs and dict(
+          pass_seconds=costs.pass_seconds, window=theory.window_cost(costs, gamma + 1),
+          draft_step=costs.draft_step, rows=costs.rows),
       identical_to_baseline=(
           all(a.tokens == a.baseline_tokens for a in answers) if exact else None))
 
@@ -64,9 +70,11 @@ def table(result: dict, gamma: int) -> str:
           None: "not comparable: independent samples"}[result["identical_to_baseline"]]
   costs = result["costs"]
   predicted = "" if costs is None else (
-      f"; V = {costs.window:.2f}, c = {costs.draft_step:.3f} measured here")
+      f"; V = {costs['window']:.2f}, c = {costs['draft_step']:.3f} measured here")
   if result["drafting_rounds"] < 1:
     predicted += f"; {result['drafting_rounds']:.0%} of the rounds had a draft, V = 1 in the others"
+  if math.isnan(result["draft_steps"]):
+    predicted = "; unknown for a batch whose drafts end early"
   several = len(result["tokens"]) > 1
   macro = f" ({number(result['tau_macro'], '.2f')} as a mean over prompts)" if several else ""
   rows = [
@@ -82,7 +90,7 @@ def table(result: dict, gamma: int) -> str:
       ("speed-up", number(result["speedup"], ".2f"),
        f"plain seconds per token / speculative seconds per token{within}"),
       ("  predicted", number(result["predicted_speedup"], ".2f"),
-       f"tau / (V({gamma + 1}) + {gamma} c){predicted}"),
+       f"tau / (V({gamma + 1}) + {result['draft_steps']:.3g} c){predicted}"),
       ("text", "", same)]
   width = max(len(value) for _, value, _ in rows)
   return "\n".join(f"{name:14}{value:>{width}}   {meaning}" for name, value, meaning in rows)
@@ -95,8 +103,20 @@ def _of_prompt(answer: Answer) -> dict:
       name=answer.name, category=answer.category, turn=answer.turn,
       tokens=len(answer.tokens), seconds=answer.seconds,
       baseline_tokens=len(answer.baseline_tokens), baseline_seconds=answer.baseline_seconds,
-      rounds=counts.rounds, emitted=counts.emitted, tested=counts.tested,
-      accepted=counts.accepted, lengths=counts.lengths)
+      rounds=counts.rounds, emitted=counts.emitted, drafted=counts.drafted,
+      tested=counts.tested, accepted=counts.accepted, lengths=counts.lengths)
+
+
+def _draft_steps(drafted: np.ndarray, rounds: int, rows: int) -> float:
+  """Mean steps of a drafter that stops early: the first, and one after each token but the last."""
+  return estimates.ratio(rounds + drafted[:-1].sum(), rounds) if rows == 1 else math.nan
+
+
+def _predicted(costs: theory.Costs | None, tau: float, gamma: int, steps: float, drafting: float):
+  if costs is None or math.isnan(steps):
+    return math.nan
+  passes = drafting * theory.window_cost(costs, gamma + 1) + 1 - drafting
+  return float(theory.predicted_speedup(tau, steps, costs.draft_step, passes))
 
 
 def _speedup(tokens: np.ndarray, seconds: np.ndarray) -> float:

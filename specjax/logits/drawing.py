@@ -1,19 +1,31 @@
 """What drafters share: chains drawn one token at a time, with the law that each was drawn from."""
 
-from typing import Callable
+from typing import Callable, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from specjax.logits import law as law_lib
+from specjax.logits.number import number, widen
 from specjax.types import Array, Draft, PAD, Params, PyTree, Verdict
 
 
+class _Chain(NamedTuple):
+  """The chain so far. A row that has stopped is drawn on while others go on, but never valid."""
+
+  tokens: Array  # int32[B, D], PAD where not drawn yet
+  log_q: Array  # float[D, B, V]
+  valid: Array  # bool[B, D]
+  likely: Array  # float[B]: the logarithm of the drafter's probability of the tokens so far
+
+
 def draw_chain(
-    logits: Array, step: Callable, carry: PyTree, keys: Array, law: Callable
-) -> tuple[Draft, PyTree]:
-  """Draws D tokens a row, the d-th with `keys[:, d]`.
+    logits: Array, step: Callable, carry: PyTree, keys: Array, law: Callable,
+    stop_below: Array | None = None) -> tuple[Draft, PyTree]:
+  """Draws D tokens a row, the d-th with `keys[:, d]`; with `stop_below` as long as `goes_on` says.
+
+  A row that has stopped has no further valid node, and drawing ends when all rows have stopped.
 
   Args:
     logits: float[B, V], the drafter's logits for the first token.
@@ -22,31 +34,82 @@ def draw_chain(
     carry: the drafter's state before the first token is fed.
     keys: key[B, D]. Consumed.
     law: `Context.law`.
+    stop_below: float[], a probability; None draws all D tokens.
 
   Returns:
-    The chain as a batched Draft, and the carry after D - 1 steps: the last token is never fed.
+    The chain as a batched Draft, and the carry after at most D - 1 steps: the last of D tokens is
+    never fed.
   """
   batch, depth = keys.shape
 
-  def draw(logits, drafted, keys, place):
-    log_q = law(logits, drafted)
-    tokens = jax.vmap(law_lib.sample)(keys, log_q)
-    return tokens, log_q, drafted.at[:, place].set(tokens)
+  def draw(place, logits, going, chain):
+    log_q = law(logits, chain.tokens)
+    tokens = jax.vmap(law_lib.sample)(keys[:, place], log_q)
+    likely = chain.likely
+    if stop_below is not None:
+      going &= goes_on(likely, logits, stop_below)
+      likely += _log_probability(logits, tokens)
+    return _Chain(
+        chain.tokens.at[:, place].set(tokens), chain.log_q.at[place].set(log_q),
+        chain.valid.at[:, place].set(going), likely)
 
-  def advance(state, inputs):
-    carry, tokens, drafted = state
-    place, keys = inputs
-    logits, carry = step(carry, tokens, place - 1)
-    tokens, log_q, drafted = draw(logits, drafted, keys, place)
-    return (carry, tokens, drafted), log_q
+  def advance(place, state):
+    carry, chain = state
+    logits, carry = step(carry, chain.tokens[:, place - 1], place - 1)
+    return carry, draw(place, logits, chain.valid[:, place - 1], chain)
 
-  drafted = jnp.full((batch, depth), PAD, jnp.int32)
-  tokens, first_law, drafted = draw(logits, drafted, keys[:, 0], 0)
-  places = jnp.arange(1, depth, dtype=jnp.int32)
-  (carry, _, drafted), laws = lax.scan(
-      advance, (carry, tokens, drafted), (places, jnp.moveaxis(keys[:, 1:], 0, 1)))
-  log_q = jnp.moveaxis(jnp.concatenate([first_law[None], laws]), 0, 1)
-  return chain(drafted, log_q, jnp.ones((batch, depth), bool)), carry
+  state = carry, draw(0, logits, jnp.ones(batch, bool), _nothing(logits, law, batch, depth))
+  if stop_below is None:
+    carry, drawn = lax.fori_loop(1, depth, advance, state)
+  else:
+    _, (carry, drawn) = lax.while_loop(
+        lambda loop: (loop[0] < depth) & loop[1][1].valid[:, loop[0] - 1].any(),
+        lambda loop: (loop[0] + 1, advance(*loop)), (jnp.int32(1), state))
+  return chain(drawn.tokens, jnp.moveaxis(drawn.log_q, 0, 1), drawn.valid), carry
+
+
+def stopping(stop_below: float | None) -> Array | None:
+  """The `stop_below` of `draw_chain`, checked.
+
+  Raises:
+    ValueError: not a probability above 0.
+  """
+  if stop_below is None:
+    return None
+  return number("stop_below", stop_below, lambda x: (x > 0) & (x <= 1), "above 0 and at most 1")
+
+
+def goes_on(likely: Array, logits: Array, stop_below: Array) -> Array:
+  """bool[...]: whether a draft whose tokens have log-probability `likely` gets one more.
+
+  It does if the most likely continuation has at least the probability `stop_below`, by the softmax of
+  the drafter's logits as they are: at temperature 0 the law that tokens are drawn from is certain of
+  each. SpecDec++ (Huang et al. 2024, arXiv 2405.19715) stops at such a product, of learned acceptance
+  probabilities; DISCO (Mamou et al. 2024, arXiv 2405.04304) asks a classifier.
+
+  Only what is known before the next token is drawn may enter. A token that is drawn and then left
+  out, because it came out unlikely, would be missing from the law that `Draft.log_q` states.
+
+  Args:
+    likely: float[...], 0 for an empty draft.
+    logits: float[..., V], for the next token.
+    stop_below: float[].
+  """
+  best = likely + jax.nn.log_softmax(widen(logits)).max(-1)
+  return ~(best < jnp.log(stop_below).astype(best.dtype))  # NaN goes on, and is found by its law
+
+
+def _log_probability(logits: Array, tokens: Array) -> Array:
+  scores = jax.nn.log_softmax(widen(logits))
+  return jnp.take_along_axis(scores, tokens[:, None], axis=-1)[:, 0]
+
+
+def _nothing(logits: Array, law: Callable, batch: int, depth: int) -> _Chain:
+  tokens = jnp.full((batch, depth), PAD, jnp.int32)
+  shape = jax.eval_shape(law, logits, tokens)
+  return _Chain(
+      tokens, jnp.zeros((depth, *shape.shape), shape.dtype), jnp.zeros((batch, depth), bool),
+      jnp.zeros(batch, widen(logits).dtype))
 
 
 def chain(tokens: Array, log_q: Array | None, valid: Array) -> Draft:

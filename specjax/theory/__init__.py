@@ -1,5 +1,7 @@
 """Speed-up formulas, optimal gamma, tree values and rooflines; no model and no measurement."""
 
+from specjax.theory.costs import (
+    MOST_GAMMA, Costs, best_gamma, break_even, predict, window_cost)
 from specjax.theory.devices import DEVICES, Device
 from specjax.theory.lenience import lenient_acceptance, lenient_bound
 from specjax.theory.roofline import Attention, Roofline, roofline
@@ -15,17 +17,23 @@ from specjax.theory.tree import tree_value
 
 __all__ = [
     "Attention",
+    "Costs",
     "DEVICES",
     "Device",
+    "MOST_GAMMA",
     "Roofline",
+    "best_gamma",
+    "break_even",
     "break_even_alpha",
     "expected_tokens",
     "lenient_acceptance",
     "lenient_bound",
     "operation_factor",
     "optimal_gamma",
+    "predict",
     "predicted_speedup",
     "roofline",
     "speedup",
     "tree_value",
+    "window_cost",
 ]

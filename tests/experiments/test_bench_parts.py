@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.benchmarks import contest, export, kernels, passes, peers, tables, timing, worker
+from experiments.benchmarks import contest, export, kernels, passes, peers, tables, worker
 from specjax import decode, drafters, logits, verify
+from specjax.launch import stub, timing
 from specjax.loading import gguf_file, gguf_model, hf_directory, hf_model, tensors
 from specjax.loading.model import Model
 from specjax.models import transformer
@@ -146,10 +147,10 @@ def test_every_model_of_a_decoder_is_replaced():
   transform = logits.temperature(0.0)
   prompt = np.arange(16, dtype=np.int32)[None]
   for drafter in (drafters.layer_skip(second, 3), drafters.autoregressive(target, 3)):
-    stub = passes.without_models(decode.speculative(target, drafter, verify.token(), transform))
+    without = stub.without_models(decode.speculative(target, drafter, verify.token(), transform))
     # No parameters: whoever still ran a model would fail.
     generation = decode.generate(
-        stub, jax.random.key(0), Params(None, None), prompt, np.array([16]), 21)
+        without, jax.random.key(0), Params(None, None), prompt, np.array([16]), 21)
     assert np.asarray(generation.tokens)[0].tolist() == [i % 16 for i in range(21)]
     assert int(generation.stats.rounds[0]) == 6  # four tokens a round, every guess right
 

@@ -68,11 +68,33 @@ def test_what_a_run_prints(files):
   assert result(none)["tau"] == 1 and result(none)["alpha"] is None
 
 
+def test_a_chosen_gamma_is_played_again(files):
+  """The replay measures nothing. In strict mode, where there is one width to measure."""
+  out = files / "chosen"
+  drafts = [TARGET, SHORT, "--config.drafter=layer_skip:1", "--prompt=the cat", "--json", "--config.strict"]
+  first, replayed, stopping = decode(
+      [*drafts, "--config.gamma=auto", f"--out={out}"],
+      [f"--replay={out / 'decode.json'}", "--json"],
+      [*drafts, "--config.gamma=3", "--config.stop_below=0.01"])
+  chosen = result(first)
+  gamma = chosen["choice"]["gamma"]
+  assert chosen["manifest"]["config"]["gamma"] == gamma and f"gamma = {gamma} (auto)" in first[1]
+  again = result(replayed)
+  assert again["replay"]["identical"] and again["manifest"]["config"]["gamma"] == gamma
+  assert "choice" not in again and "(auto)" not in replayed[1]
+  ended = result(stopping)
+  assert ended["identical_to_baseline"] and ended["tokens"] == chosen["tokens"]
+  assert 0 <= ended["drafted_tokens"] <= 3 and 1 <= ended["draft_steps"] <= 3
+
+
 def test_bad_input_is_answered_in_one_paragraph(files):
   cases = [
       (["--prompt=a", "--config.gama=3"], "did you mean 'gamma'"),
       (["--prompt=a", "--config.gamma=-1"], "config.gamma must be 0"),
-      (["--prompt=a", "--config.gamma=x"], "--config.gamma=x"),
+      (["--prompt=a", "--config.gamma=x"], "more, or 'auto', got 'x'"),
+      (["--prompt=a", "--config.gamma=1.5"], "or 'auto', got '1.5'"),
+      (["--prompt=a", "--config.stop_below=0.5", TARGET], "config.stop_below: prompt lookup"),
+      (["--prompt=a", "--config.gamma=auto", "--config.stop_below=0.5"], "give a number"),
       (["--prompt=a", "--config.a.b=1"], "unknown key 'a'"),
       (["--prompt=a", "--config.tree=x"], "config.tree"),
       (["--prompt=a", "--config.strict", "--config.gamma=8"], "at most 7; got 8"),

@@ -14,7 +14,8 @@ CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "configs"
 
 
 @pytest.mark.parametrize("key, value", [
-    ("gamma", -1), ("gamma", True), ("gamma", "4"), ("gamma", 1.5),
+    ("gamma", -1), ("gamma", True), ("gamma", "4"), ("gamma", 1.5), ("gamma", "Auto"),
+    ("stop_below", -0.1), ("stop_below", 1.1), ("stop_below", math.nan), ("stop_below", "x"),
     ("temperature", -0.1), ("temperature", math.nan), ("temperature", math.inf),
     ("top_k", -1), ("top_p", 0.0), ("top_p", 1.5), ("top_p", math.nan),
     ("min_p", -0.1), ("min_p", 1.1), ("max_new_tokens", 0), ("batch_size", 0),
@@ -27,7 +28,8 @@ def test_a_bad_value_is_named(key, value):
 
 
 @pytest.mark.parametrize("key, value", [
-    ("gamma", 0), ("temperature", 0.0), ("top_k", 0), ("top_p", 1.0), ("min_p", 1.0),
+    ("gamma", 0), ("gamma", "auto"), ("stop_below", 0.0), ("stop_below", 1.0),
+    ("temperature", 0.0), ("top_k", 0), ("top_p", 1.0), ("min_p", 1.0),
     ("max_new_tokens", 1), ("batch_size", 1),
 ])
 def test_the_edge_of_a_range_is_inside(key, value):

@@ -1,15 +1,52 @@
-"""Measured costs are positive, relative to one pass, and leave the cache to its owner."""
+"""Measured costs are positive, relative to one pass of all rows, and forget no step of a draft."""
 
+import jax.numpy as jnp
+import pytest
+
+from specjax import decode, drafters, logits, verify
 from specjax.launch import costs, divergence, play, prompts
+from specjax.logits import drawing
+from specjax.models import table
+from specjax.types import Params
 from tests.launch import toys
 
 
-def test_costs_are_ratios():
+@pytest.mark.parametrize("rows", [1, 3])
+def test_costs_are_ratios(rows):
   setup = toys.setup()
-  padded, lengths = play.pad([[0, 1, 2]])
-  state = setup.speculative.init(setup.params, padded, lengths)
-  found = costs.measure(setup.speculative, setup.params, state)
-  assert found.pass_seconds > 0 and found.window > 0 and found.draft_step > 0
+  found = costs.measure(setup.speculative, setup.params, [[0, 1, 2]] * rows, 16, (4, 8))
+  assert found.pass_seconds > 0 and found.draft_step > 0 and found.rows == rows
+  assert set(found.window) == {1, 4, 8} and found.window[1] == 1 and found.window[8] > 0
+  assert found.overhead == found.plain_overhead == 0
+  full = costs.with_overheads(
+      found, setup.plain, setup.speculative, setup.params, [[0, 1, 2]] * rows)
+  assert full.overhead > 0 and full.plain_overhead > 0 and full.window == found.window
+
+
+def second_model(stop_below=None, strict=False):
+  scores = jnp.log(jnp.asarray([0.6, 0.4]))
+  target = table.target(scores)
+  drafter = drafters.autoregressive(target, 3, stop_below)
+  return decode.speculative(target, drafter, verify.token(), logits.temperature(1.0), strict)
+
+
+def test_strict_passes_have_one_width():
+  found = costs.measure(second_model(strict=True), Params(None), [[0, 1]], 16, (4,))
+  assert found.window == {width: 1.0 for width in range(1, 9)}
+
+
+@pytest.mark.parametrize("stop_below, steps", [(None, 3), (0.5, 2), (0.9, 1)])
+def test_the_steps_of_a_draft_are_counted(stop_below, steps):
+  """A draft of up to 3: with 0.5 a first token at least 0.4 likely, then a law that stops it."""
+  decoder = second_model(stop_below)
+  state = decoder.init(None, *play.pad([[0, 1]]), max_new_tokens=16)
+  proposal = costs._propose(decoder, Params(None), state)
+  assert int(costs._steps(proposal.draft)) == steps
+
+
+def test_a_copied_draft_counts_its_tokens():
+  draft = drawing.chain(jnp.zeros((2, 4), jnp.int32), None, jnp.zeros((2, 4), bool))
+  assert int(costs._steps(draft)) == 4
 
 
 def played(setup):

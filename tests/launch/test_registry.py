@@ -66,6 +66,14 @@ def test_drafters_by_name(tiny):
   assert built.nodes == 4 and params is not None and models == {"drafter": tiny.sha256}
 
 
+def test_drafts_that_end_early(tiny):
+  for spec in ("layer_skip:1", str(TINY / "llama")):
+    built, *_ = registry.drafter(spec, 3, tiny, loading.load, 0.25)
+    assert built.abstains and 0.25 in [float(x) for x in jax.tree.leaves(built)]
+  with pytest.raises(ValueError, match="config.stop_below: prompt lookup"):
+    registry.drafter("ngram", 3, tiny, loading.load, 0.25)
+
+
 @pytest.mark.parametrize("spec, complaint", [
     ("ngrams", "did you mean 'ngram'"),
     ("/no/such/model", "neither the path"),

@@ -5,24 +5,26 @@ import math
 import numpy as np
 import pytest
 
+from specjax import theory
 from specjax.launch import strict_json, summary
-from specjax.launch.costs import Costs
 from specjax.launch.play import Answer
 from specjax.stats.counts import Counts
 
 
-def answer(rounds, tested, accepted, tokens, seconds=1.0, baseline_seconds=2.0, same=True):
-  counts = Counts(*map(np.asarray, (rounds, len(tokens), tested, accepted, [0] * 3)))
+def answer(
+    rounds, tested, accepted, tokens, seconds=1.0, baseline_seconds=2.0, same=True, drafted=None):
+  drafted = [rounds] * len(tested) if drafted is None else drafted
+  counts = Counts(*map(np.asarray, (rounds, len(tokens), drafted, tested, accepted, [0] * 3)))
   return Answer(
       "n", "c", 0, [1], list(tokens), "text", list(tokens) if same else [0], counts, seconds,
       baseline_seconds)
 
 
 TWO = [
-    answer(4, [4, 3], [3, 1], range(8), seconds=1.0, baseline_seconds=4.0),
-    answer(2, [1, 0], [0, 0], range(2), seconds=1.0, baseline_seconds=1.0),
+    answer(4, [4, 3], [3, 1], range(8), seconds=1.0, baseline_seconds=4.0, drafted=[4, 4]),
+    answer(2, [1, 0], [0, 0], range(2), seconds=1.0, baseline_seconds=1.0, drafted=[1, 1]),
 ]
-COSTS = Costs(pass_seconds=0.02, window=1.5, draft_step=0.25)
+COSTS = theory.Costs(pass_seconds=0.02, window={1: 1.0, 3: 1.5}, draft_step=0.25)
 
 
 def test_ratios_are_ratios_of_sums():
@@ -43,15 +45,32 @@ def test_the_parts_of_every_prompt_are_kept():
   first = strict_json.plain(summary.summarise(TWO, COSTS, gamma=2, exact=True))["prompts"][0]
   assert first == dict(
       name="n", category="c", turn=0, tokens=8, seconds=1.0, baseline_tokens=8,
-      baseline_seconds=4.0, rounds=4, emitted=8, tested=[4, 3], accepted=[3, 1], lengths=[0] * 3)
+      baseline_seconds=4.0, rounds=4, emitted=8, drafted=[4, 4], tested=[4, 3], accepted=[3, 1], lengths=[0] * 3)
 
 
 def test_rounds_without_a_draft_cost_a_single_row():
   result = summary.summarise(TWO, COSTS, gamma=2, exact=True, abstains=True)
-  assert result["drafting_rounds"] == 5 / 6  # the first position was tested in 5 of 6 rounds
+  assert result["drafting_rounds"] == 5 / 6  # a first token was drafted in 5 of 6 rounds
   mean = 5 / 6 * 1.5 + 1 / 6
   assert result["predicted_speedup"] == pytest.approx((10 / 6) / (mean + 2 * 0.25))
   assert "83% of the rounds had a draft" in summary.table(result, 2)
+
+
+def test_drafts_that_end_early_cost_the_steps_that_they_took():
+  short = [answer(4, [4, 1], [3, 1], range(8), drafted=[4, 1])]
+  result = summary.summarise(short, COSTS, gamma=2, exact=True, abstains=True, stops=True)
+  assert result["draft_steps"] == 2 and result["drafted_tokens"] == 5 / 4
+  longer = [answer(4, [2, 1], [1, 1], range(8), drafted=[2, 1])]
+  result = summary.summarise(longer, COSTS, gamma=2, exact=True, abstains=True, stops=True)
+  assert result["draft_steps"] == 1.5  # each round one, and one more after the first token of two
+  assert result["predicted_speedup"] == pytest.approx(2 / (0.5 * 1.5 + 0.5 + 1.5 * 0.25))
+  assert "tau / (V(3) + 1.5 c)" in summary.table(result, 2)
+
+
+def test_a_batch_of_drafts_that_end_early_is_not_predicted():
+  result = summary.summarise(TWO, COSTS._replace(rows=2), gamma=2, exact=True, stops=True)
+  assert math.isnan(result["predicted_speedup"]) and math.isnan(result["draft_steps"])
+  assert "unknown for a batch whose drafts end early" in summary.table(result, 2)
 
 
 def test_texts_of_unequal_length_compare_by_token():

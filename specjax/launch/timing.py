@@ -2,12 +2,13 @@
 
 import statistics
 import time
-from typing import Callable
+from typing import Any, Callable, Hashable
 
 import jax
 
 
-def in_turn(parts: dict[str, Callable[[], float]], repeats: int) -> dict[str, list[float]]:
+def in_turn(
+    parts: dict[Hashable, Callable[[], float]], repeats: int) -> dict[Hashable, list[float]]:
   """The seconds that each part reports, `repeats` times; one more round before them is discarded.
 
   Each round begins with another part, so that none always follows the same one.
@@ -23,12 +24,17 @@ def in_turn(parts: dict[str, Callable[[], float]], repeats: int) -> dict[str, li
   return times
 
 
-def medians(times: dict[str, list[float]]) -> dict[str, float]:
+def medians(times: dict[Hashable, list[float]]) -> dict[Hashable, float]:
   return {name: statistics.median(seconds) for name, seconds in times.items()}
 
 
-def seconds_of(function: Callable, *arguments) -> float:
-  """Seconds until the arrays that the function returns are there."""
+def timed(function: Callable, *arguments) -> tuple[Any, float]:
+  """What the function returns, and the seconds until its arrays are there."""
   begin = time.perf_counter()
-  jax.block_until_ready(function(*arguments))
-  return time.perf_counter() - begin
+  result = jax.block_until_ready(function(*arguments))
+  return result, time.perf_counter() - begin
+
+
+def seconds_of(function: Callable, *arguments) -> float:
+  """The seconds of `timed`."""
+  return timed(function, *arguments)[1]

@@ -1,0 +1,114 @@
+"""Measured costs, kept in the cache folder so that they are measured once for each machine."""
+
+import json
+import math
+import os
+import pathlib
+import sys
+import tempfile
+
+from absl import logging
+import jax
+
+from specjax import theory
+from specjax.decode.state import capacity
+from specjax.launch import costs as costs_lib
+from specjax.launch import record, strict_json
+from specjax.launch.build import Setup
+from specjax.launch.config import DecodeConfig
+from specjax.loading import default
+
+_LARGEST = 16384  # bytes of a file
+_MOST = 256  # files; the oldest go
+_WIDEST = 1024  # rows of a pass that a file may speak of
+
+
+def load_or_measure(
+    setup: Setup, config: DecodeConfig, prompts: list[list[int]],
+    folder: pathlib.Path | None = None) -> theory.Costs:
+  """The costs of a setup on this device, overheads included.
+
+  Args:
+    setup: what `build` made of `config`; one that drafts, and does not stop early.
+    config: the configuration.
+    prompts: the rows that are decoded together, measured with if nothing is stored. Of them only the
+      number and the capacity of the cache are part of what costs are kept under.
+    folder: where they are kept; `costs` in the cache folder if not given.
+  """
+  folder = folder or default.cache_directory() / "costs"
+  key = _key(setup, config, prompts)
+  path = folder / f"{record.digest(key)[:32]}.json"
+  found = _read(path, key)
+  if found is None:
+    print("measuring what passes and drafts cost here; it is kept for the next time", file=sys.stderr)
+    found = costs_lib.measure(
+        setup.speculative, setup.params, prompts, config.max_new_tokens, costs_lib.WIDTHS)
+    found = costs_lib.with_overheads(
+        found, setup.plain, setup.speculative, setup.params, prompts)
+    _write(path, key, found)
+  return found
+
+
+def _key(setup: Setup, config: DecodeConfig, prompts: list[list[int]]) -> dict:
+  """All that costs depend on."""
+  device = jax.devices()[0]
+  longest = max(map(len, prompts)) + config.max_new_tokens
+  return dict(
+      platform=device.platform, device=device.device_kind, cores=len(os.sched_getaffinity(0)),
+      jax=jax.__version__, jaxlib=jax.lib.__version__, models=setup.models, drafter=config.drafter,
+      dtype=config.dtype, rows=len(prompts), strict=config.strict,
+      capacity=capacity(longest, costs_lib.WIDTHS[-1]))
+
+
+def _read(path: pathlib.Path, key: dict) -> theory.Costs | None:
+  """What is stored; None if there is nothing, or, with a warning, nothing that can be used."""
+  if not path.exists():
+    return None
+  try:
+    if path.stat().st_size > _LARGEST:
+      raise ValueError(f"more than {_LARGEST} bytes")
+    found = json.loads(path.read_text("utf-8"))
+    if found["key"] != key:
+      raise ValueError("the costs of something else")
+    return _checked(found["costs"])
+  except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    logging.warning("%s is no record of costs (%s): they are measured again", path, error)
+    return None
+
+
+def _checked(stored: dict) -> theory.Costs:
+  """The costs in a stored mapping.
+
+  Raises:
+    ValueError, KeyError, TypeError, AttributeError: it holds something else.
+  """
+  if set(stored) != set(theory.Costs._fields):
+    raise ValueError("not the numbers of costs")
+  window = {int(width): _positive(cost) for width, cost in stored["window"].items()}
+  if window.get(1) != 1 or not all(1 <= width <= _WIDEST for width in window):
+    raise ValueError("not the costs of passes")
+  numbers = {name: _positive(stored[name]) for name in stored if name not in ("window", "rows")}
+  if type(stored["rows"]) is not int or stored["rows"] < 1:
+    raise ValueError("rows is no number of rows")
+  return theory.Costs(window=window, rows=stored["rows"], **numbers)
+
+
+def _positive(value) -> float:
+  if type(value) not in (int, float) or not (0 < value < math.inf):
+    raise ValueError(f"{value!r} is not a positive number")
+  return float(value)
+
+
+def _write(path: pathlib.Path, key: dict, costs: theory.Costs) -> None:
+  """Keeps costs, in one step; what cannot be kept is measured again next time."""
+  try:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(
+        "w", dir=path.parent, suffix=".new", delete=False, encoding="utf-8") as file:
+      file.write(strict_json.dumps(dict(key=key, costs=costs)) + "\n")
+    os.replace(file.name, path)
+    kept = sorted(path.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)
+    for old in kept[:-_MOST]:
+      old.unlink(missing_ok=True)
+  except OSError as error:
+    logging.warning("%s: costs cannot be kept there: %s", path, error)
