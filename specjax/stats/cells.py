@@ -126,8 +126,8 @@ def _predicted(group: list[Reading], tau: float) -> float:
     return math.nan
   mean = lambda name, weights=None: float(
       np.average([getattr(reading, name) for reading in group], weights=weights))
-  drafting, step = mean("drafting", rounds), mean("draft_step")
+  drafting, step, steps = mean("drafting", rounds), mean("draft_step"), mean("steps", rounds)
   cost = drafting * mean("window") + 1 - drafting
-  if not all(map(math.isfinite, (tau, step, cost))) or not cost:
+  if not all(map(math.isfinite, (tau, step, steps, cost))) or not cost:
     return math.nan
-  return float(theory.predicted_speedup(tau, group[0].axes["gamma"], step, cost))
+  return float(theory.predicted_speedup(tau, steps, step, cost))

@@ -20,6 +20,7 @@ class Reading(NamedTuple):
   answers: dict[tuple, list[np.ndarray]]  # (name, category, turn, occurrence) -> SUMMED, each 1-d
   window: float  # V(gamma + 1), NaN without costs
   draft_step: float  # c
+  steps: float  # drafting steps of a round
   drafting: float  # the share of rounds that had a draft
   identical: bool | None
 
@@ -82,7 +83,7 @@ def _reading(axes, result) -> Reading:
   if identical not in (True, False, None):
     raise ValueError(f"identical_to_baseline is {identical!r}")
   return Reading(setting, _answers(result["prompts"]), window, draft_step,
-                 _scalar(result["drafting_rounds"]), identical)
+                 _scalar(result["draft_steps"]), _scalar(result["drafting_rounds"]), identical)
 
 
 def _answers(prompts) -> dict[tuple, list[np.ndarray]]:

@@ -71,7 +71,7 @@ def result(answers: list[dict], gamma: int, window: float, step: float, exact: b
   tau = sum(a["emitted"] for a in answers) / rounds
   return dict(
       tokens=[[1] * a["tokens"] for a in answers], prompts=answers, tau=tau, rounds=rounds,
-      drafting_rounds=drafting,
+      drafting_rounds=drafting, draft_steps=float(gamma),
       costs=dict(pass_seconds=PASS, window=window, draft_step=step) if gamma else None,
       predicted_speedup=float(theory.predicted_speedup(
           tau, gamma, step, drafting * window + 1 - drafting)) if gamma else None,

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
+from specjax import theory
 from specjax.launch import strict_json, summary
-from specjax.launch.costs import Costs
 from specjax.launch.play import Answer
 from specjax.stats import cells, estimates, rows
 from specjax.stats.counts import Counts
@@ -38,12 +38,12 @@ def test_a_cell_of_one_seed_has_the_numbers_of_its_row():
 
 def test_what_a_decoding_job_writes_is_read():
   """The record of `summarise` itself, through JSON: every number comes out as it went in."""
-  counts = Counts(rounds=4, emitted=9, tested=np.array([4, 3]), accepted=np.array([3, 2]),
+  counts = Counts(rounds=4, emitted=9, drafted=np.array([4, 3]), tested=np.array([4, 3]), accepted=np.array([3, 2]),
                   lengths=np.array([1, 1, 2]))
   answers = [Answer(str(place), "c", 0, [1], [7] * 9, "", [7] * 9, counts, 1.0 + place, 4.0)
              for place in range(6)]
   written = strict_json.plain(summary.summarise(
-      answers, Costs(0.02, 1.5, 0.25), gamma=2, exact=True, abstains=True))
+      answers, theory.Costs(0.02, {1: 1.0, 3: 1.5}, 0.25), gamma=2, exact=True, abstains=True))
   setting = sweeps.row(0, "ngram", "token", 0.0, 2)["cell"]
   [cell] = pooled([dict(id="a", cell=setting, error=None, result=written)])
   assert (cell.tau.value, cell.alpha.value) == (written["tau"], written["alpha"])
