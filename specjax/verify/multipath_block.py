@@ -3,7 +3,7 @@
 Thomas and Pal 2026, arXiv 2602.16961.
 """
 
-import functools
+from typing import Callable
 
 import jax.numpy as jnp
 from jax import lax
@@ -89,7 +89,7 @@ def _step_back(draft: Draft, log_p: Array, row: Array, child: Array,
   Returns:
     The acceptance float[] of the row if the child is rejected; the child's weight and share.
   """
-  token, paths = draft.tokens[child], _paths(draft)
+  token = draft.tokens[child]
   log_q = parts.law_of(draft, child, log_p)
 
   def judge(log_picked, share_child):
@@ -97,22 +97,37 @@ def _step_back(draft: Draft, log_p: Array, row: Array, child: Array,
     ratio = parts.log_ratio(log_p[row, token], log_picked[token])
     return accept, jnp.minimum(log_w + ratio, 0), share_child
 
-  def judge_several(*_):
-    picked, shares = _law_of_the_pick(log_p[row], log_q, share, paths)
+  def judge_several(child):
+    picked, shares = _law_of_the_pick(
+        log_p[row], parts.law_of(draft, child, log_p), share, _paths(draft))
     return judge(jnp.log(picked), shares[token])
 
-  # At most one turn; under vmap none where no row of the batch has several paths.
-  return lax.fori_loop(0, (paths > 1).astype(jnp.int32), judge_several, judge(log_q, share))
+  return _if_several(draft, child, judge_several, judge(log_q, share))
 
 
 def _law_left(draft: Draft, log_p: Array, row: Array, child: Array,
               log_w: Array, share: Array) -> Array:
   """The law float[V], as logarithms, that is left to a row once its picked child was rejected."""
-  paths, log_q = _paths(draft), parts.law_of(draft, child, log_p)
-  picked = lax.fori_loop(
-      0, (paths > 1).astype(jnp.int32),
-      lambda *_: _law_of_the_pick(log_p[row], log_q, share, paths)[0], jnp.exp(log_q))
+  def pick_of_several(child):
+    log_q = parts.law_of(draft, child, log_p)
+    return _law_of_the_pick(log_p[row], log_q, share, _paths(draft))[0]
+
+  q = jnp.exp(parts.law_of(draft, child, log_p))
+  picked = _if_several(draft, child, pick_of_several, q)
   return jnp.log(parts.after_rejection(log_w, jnp.exp(log_p[row]), picked)[1])
+
+
+def _if_several(draft: Draft, child: Array, several: Callable, one):
+  """several(child) if the draft has more than one path, else `one`.
+
+  A loop of at most one turn: under vmap it takes none where no row of the batch has several paths,
+  while lax.cond would compute both. The child is carried, else XLA would move the work out of it.
+  """
+  nodes = draft.tokens.shape[0]
+  start = jnp.where(_paths(draft) > 1, child, nodes)
+  return lax.while_loop(
+      lambda carry: carry[0] < nodes,
+      lambda carry: (jnp.full_like(carry[0], nodes), several(carry[0])), (start, one))[1]
 
 
 def _paths(draft: Draft) -> Array:

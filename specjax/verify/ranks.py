@@ -53,8 +53,8 @@ def mass_up_to(log_ratio: Array, q: Array) -> Array:
 
   def count(mass_of, token):
     own_cell, own_mass = token
-    mass_of = mass_of.at[stripe, own_cell].add(own_mass)
-    return mass_of, mass_of[stripe, own_cell]
+    up_to = mass_of[stripe, own_cell] + own_mass
+    return mass_of.at[stripe, own_cell].set(up_to), up_to
 
   empty = jnp.zeros((stripes, _CELLS), q.dtype)
   mass_of, in_stripe = lax.scan(count, empty, (cell.T, cut(q).T))
