@@ -3,7 +3,7 @@
 Thomas and Pal 2026, arXiv 2602.16961.
 """
 
-import functools
+from typing import Callable
 
 import jax.numpy as jnp
 from jax import lax
@@ -30,14 +30,13 @@ def _judge(draft: Draft, log_p: Array) -> Judgement:
   """Block verification of the picked path; other nodes are never accepted."""
   checks.check_chains(draft, "multipath_block")
   nodes = draft.tokens.shape[0]
-  log_q = parts.draft_law(draft, log_p.shape[-1], log_p.dtype)
-  child_of = _children_on_path(draft, _pick(draft, log_p, log_q))
-  step = functools.partial(_step_back, draft, log_p, log_q)
+  child_of = _children_on_path(draft, _pick(draft, log_p))
 
   def descend(carry):
     row, log_w, share, accept = carry
     child = child_of[row]
-    stepped_back, _, log_w_child, share_child = step(row, child, log_w[row], share[row])
+    stepped_back, log_w_child, share_child = _step_back(
+        draft, log_p, row, child, log_w[row], share[row])
     accept = accept.at[row].set(stepped_back).at[child + 1].set(jnp.exp(log_w_child))
     log_w, share = log_w.at[child + 1].set(log_w_child), share.at[child + 1].set(share_child)
     return child + 1, log_w, share, accept
@@ -48,14 +47,16 @@ def _judge(draft: Draft, log_p: Array) -> Judgement:
       lambda carry: child_of[carry[0]] < nodes, descend, start)
 
   def log_next(row):
-    left = step(row, jnp.minimum(child_of[row], nodes - 1), log_w[row], share[row])[1]
-    return jnp.where(child_of[row] < nodes, jnp.log(left), log_p[row])
+    picked = _law_left(draft, log_p, row, child_of[row], log_w[row], share[row])
+    return jnp.where(child_of[row] < nodes, picked, log_p[row])
 
   return Judgement(accept[1:], log_next)
 
 
-def _pick(draft: Draft, log_p: Array, log_q: Array) -> Array:
+def _pick(draft: Draft, log_p: Array) -> Array:
   """The last node int32[] of the lexicographically highest path, ROOT if none is valid."""
+  log_q = parts.log_q_of_tokens(draft, log_p.dtype)
+
   def children(standing):
     return draft.valid & standing[draft.parents + 1]
 
@@ -63,7 +64,7 @@ def _pick(draft: Draft, log_p: Array, log_q: Array) -> Array:
     standing, _ = carry
     # All standing nodes share one prefix; one row speaks for it, so that rounding cannot split it.
     row = jnp.argmax(standing)
-    ratio = parts.log_ratio(log_p[row, draft.tokens], parts.at_token(log_q, draft.tokens))
+    ratio = parts.log_ratio(log_p[row, draft.tokens], log_q)
     best = ranks.highest(ratio, draft.tokens, children(standing))
     return jnp.append(False, best), jnp.argmax(best).astype(jnp.int32)
 
@@ -81,20 +82,57 @@ def _children_on_path(draft: Draft, last: Array) -> Array:
   return jnp.where(follows, index[None, :], nodes).min(-1)
 
 
-def _step_back(draft: Draft, log_p: Array, log_q: Array, row: Array, child: Array,
-               log_w: Array, share: Array):
+def _step_back(draft: Draft, log_p: Array, row: Array, child: Array,
+               log_w: Array, share: Array) -> tuple[Array, Array, Array]:
   """Block verification of one row and its picked child, from the row's own weight and share.
 
   Returns:
-    The acceptance float[] of the row if the child is rejected, the law float[V] that is then left, and
-    the child's weight and share.
+    The acceptance float[] of the row if the child is rejected; the child's weight and share.
   """
-  paths = (draft.valid & (draft.parents == ROOT)).sum().astype(log_p.dtype)
-  log_picked, shares = _law_of_the_pick(log_p[row], log_q[child], share, paths)
-  accept, left = parts.after_rejection(log_w, jnp.exp(log_p[row]), jnp.exp(log_picked))
   token = draft.tokens[child]
-  log_w_child = jnp.minimum(log_w + parts.log_ratio(log_p[row, token], log_picked[token]), 0)
-  return accept, left, log_w_child, shares[token]
+  log_q = parts.law_of(draft, child, log_p)
+
+  def judge(log_picked, share_child):
+    accept, _ = parts.after_rejection(log_w, jnp.exp(log_p[row]), jnp.exp(log_picked))
+    ratio = parts.log_ratio(log_p[row, token], log_picked[token])
+    return accept, jnp.minimum(log_w + ratio, 0), share_child
+
+  def judge_several(child):
+    picked, shares = _law_of_the_pick(
+        log_p[row], parts.law_of(draft, child, log_p), share, _paths(draft))
+    return judge(jnp.log(picked), shares[token])
+
+  return _if_several(draft, child, judge_several, judge(log_q, share))
+
+
+def _law_left(draft: Draft, log_p: Array, row: Array, child: Array,
+              log_w: Array, share: Array) -> Array:
+  """The law float[V], as logarithms, that is left to a row once its picked child was rejected."""
+  def pick_of_several(child):
+    log_q = parts.law_of(draft, child, log_p)
+    return _law_of_the_pick(log_p[row], log_q, share, _paths(draft))[0]
+
+  q = jnp.exp(parts.law_of(draft, child, log_p))
+  picked = _if_several(draft, child, pick_of_several, q)
+  return jnp.log(parts.after_rejection(log_w, jnp.exp(log_p[row]), picked)[1])
+
+
+def _if_several(draft: Draft, child: Array, several: Callable, one):
+  """several(child) if the draft has more than one path, else `one`.
+
+  A loop of at most one turn: under vmap it takes none where no row of the batch has several paths,
+  while lax.cond would compute both. The child is carried, else XLA would move the work out of it.
+  """
+  nodes = draft.tokens.shape[0]
+  start = jnp.where(_paths(draft) > 1, child, nodes)
+  return lax.while_loop(
+      lambda carry: carry[0] < nodes,
+      lambda carry: (jnp.full_like(carry[0], nodes), several(carry[0])), (start, one))[1]
+
+
+def _paths(draft: Draft) -> Array:
+  """K int32[]: how many chains begin at the root."""
+  return (draft.valid & (draft.parents == ROOT)).sum(dtype=jnp.int32)
 
 
 def _law_of_the_pick(log_p: Array, log_q: Array, share: Array, paths: Array) -> tuple[Array, Array]:
@@ -102,23 +140,34 @@ def _law_of_the_pick(log_p: Array, log_q: Array, share: Array, paths: Array) -> 
 
   Let a prefix have probability x, and let A be the probability that a random path ranks strictly
   below it: the best of K paths starts with it with probability (A + x)^K - A^K. Only the share
-  s = x / (A + x) is carried, which neither underflows on long paths nor loses digits to A. With C the
-  mass up to and including a token, the token's own A + x is g = 1 - s (1 - C) times that of the
-  prefix, and its share s q / g, so its conditional probability is
+  s = x / (A + x) is carried, which neither underflows on long paths nor loses digits to A. With B the
+  mass strictly below a token, the token's own A is b = 1 - s + s B times the A + x of the prefix, its
+  A + x is g = b + s q times it, and its share s q / g. So its conditional probability is
 
-    g^K (1 - (1 - s q / g)^K) / (1 - (1 - s)^K).
+    (g^K - b^K) / (1 - (1 - s)^K) = q h(g, b) / h(1, 1 - s),   h(g, b) = sum_{i < K} g^i b^(K-1-i),
+
+  a form without differences, which is q itself for K = 1 and for s = 0.
 
   Args:
     log_p: float[V], the target's law after the prefix.
     log_q: float[V], the law that every path draws its next token from.
     share: s of the prefix, float[].
-    paths: K, float[].
+    paths: K, int32[].
   """
   q = jnp.exp(log_q)
   up_to = ranks.mass_up_to(jnp.where(q > 0, parts.log_ratio(log_p, log_q), 0), q)
-  share = jnp.maximum(share, jnp.finfo(q.dtype).eps ** 2)  # below that the law is q to the last digit
-  grown = 1 - share * (1 - up_to)
-  possible = (q > 0) & (grown > 0)
-  shares = jnp.where(possible, jnp.minimum(share * q / jnp.where(possible, grown, 1), 1), 0)
-  some = lambda share: -jnp.expm1(paths * jnp.log1p(-share))  # of K paths at least one
-  return jnp.log(grown ** paths * some(shares) / some(share)), shares
+  lower = 1 - share + share * jnp.maximum(up_to - q, 0)
+  grown = lower + share * q
+  shares = jnp.where(grown > 0, jnp.minimum(share * q / jnp.where(grown > 0, grown, 1), 1), 0)
+  some = _powers(jnp.ones_like(share), 1 - share, paths)
+  return q * _powers(grown, lower, paths) / some, shares
+
+
+def _powers(g: Array, b: Array, paths: Array) -> Array:
+  """sum_{i < K} g^i b^(K-1-i) elementwise, by Horner's rule."""
+  def add(_, carry):
+    total, power = carry
+    power = power * b
+    return total * g + power, power
+
+  return lax.fori_loop(1, paths, add, (jnp.ones_like(g), jnp.ones_like(g)))[0]

@@ -72,10 +72,14 @@ def after_rejection(log_w: Array, p: Array, q: Array) -> tuple[Array, Array]:
   """
   residual = jnp.maximum(jnp.exp(log_w)[..., None] * p - q, 0)
   mass = total(residual)
-  rest = mass - jnp.expm1(log_w)  # Z + 1 - w
-  accept = jnp.where(rest > 0, mass / jnp.where(rest > 0, rest, 1), 1)
   scale = jnp.where(mass > 0, mass, 1)[..., None]
-  return accept, jnp.where((mass > 0)[..., None], residual / scale, p)
+  return weight_left(log_w, mass), jnp.where((mass > 0)[..., None], residual / scale, p)
+
+
+def weight_left(log_w: Array, mass: Array) -> Array:
+  """Z / (Z + 1 - w) float[...] for log w and the mass Z of `after_rejection`'s residual."""
+  rest = mass - jnp.expm1(log_w)
+  return jnp.where(rest > 0, mass / jnp.where(rest > 0, rest, 1), 1)
 
 
 def point_mass(token: Array, vocab: int, dtype) -> Array:

@@ -4,7 +4,8 @@ The greedy multi-path rule needs, for every token of the vocabulary, the probabi
 ranks at or below it. To know that is to know the order, so with the plain order it takes a sort of
 the vocabulary. The order here can be summed without one. Tokens compare by
 
-    the cell of log(p / q), 1 / 16 wide,  then the block of 32 token ids,  then p / q,  then the id,
+    the cell of log(p / q), 1 / 16 wide,  then the id, the first 32 ids counting as one,  then p / q,
+    then the id,
 
 which is p / q ascending with ties by id for up to 32 tokens, and for more of them up to the width of
 a cell. The rule is lossless under any strict order, so long as the choice of a path and the sums use
@@ -18,14 +19,15 @@ from specjax.types import Array
 
 _WIDTH = 1 / 16  # a power of two: the cell of a token is then the same bits wherever it is computed
 _CELLS = 128  # ratios beyond exp(4) share the cell at their end
-_BLOCK = 32
+_EXACT = 32  # so many ids, the first, are compared by p / q within a cell
+_STRIPE = 512  # at most so many tokens of a stripe of ids are counted one after the other
 
 
 def keys(log_ratio: Array, tokens: Array) -> tuple[Array, ...]:
   """The four keys of tokens int32[...] with log(p / q) float[...], most significant first."""
   half = _CELLS // 2
   cell = jnp.clip(jnp.floor(log_ratio / _WIDTH), -half, half - 1).astype(jnp.int32) + half
-  return cell, tokens // _BLOCK, log_ratio, tokens
+  return cell, jnp.maximum(tokens, _EXACT - 1), log_ratio, tokens
 
 
 def highest(log_ratio: Array, tokens: Array, among: Array) -> Array:
@@ -39,24 +41,36 @@ def highest(log_ratio: Array, tokens: Array, among: Array) -> Array:
 def mass_up_to(log_ratio: Array, q: Array) -> Array:
   """float[V]: the mass under q float[V] of the tokens that rank at or below each token.
 
-  Cells below, then blocks before this one in the same cell, then the rest of the block by pairs:
-  O(V (block + cells / block)) operations.
+  Cells below, then earlier ids in the same cell: O(V) operations. The ids are cut into stripes, and
+  all stripes are counted side by side, one token of each at a time.
   """
-  vocab, blocks = q.shape[0], -(-q.shape[0] // _BLOCK)
-  columns = lambda x: jnp.pad(x, (0, blocks * _BLOCK - vocab)).reshape(blocks, _BLOCK).T
-  mass, ratio = columns(q), columns(log_ratio)
-  ids = jnp.arange(blocks * _BLOCK, dtype=jnp.int32).reshape(blocks, _BLOCK).T
-  cell, block = keys(ratio, ids)[:2]
+  vocab = q.shape[0]
+  stripes = -(-vocab // _STRIPE)
+  length = -(-vocab // stripes)
+  cut = lambda x: jnp.pad(x, (0, stripes * length - vocab)).reshape(stripes, length)
+  cell = cut(keys(log_ratio, jnp.arange(vocab, dtype=jnp.int32))[0])
+  stripe = jnp.arange(stripes, dtype=jnp.int32)
 
-  table = jnp.zeros((blocks, _CELLS), q.dtype).at[block, cell].add(mass)
-  before = _exclusive_cumsum(table.sum(0))[cell] + _exclusive_cumsum(table)[block, cell]
+  def count(mass_of, token):
+    own_cell, own_mass = token
+    up_to = mass_of[stripe, own_cell] + own_mass
+    return mass_of.at[stripe, own_cell].set(up_to), up_to
 
-  def add(place, total):  # a loop over the tokens of a block: XLA is slow at the reduction on CPU
-    one = lambda x: x[place][None, :]
-    not_above = (one(ratio) < ratio) | ((one(ratio) == ratio) & (one(ids) <= ids))
-    return total + jnp.where((one(cell) == cell) & not_above, one(mass), 0)
+  empty = jnp.zeros((stripes, _CELLS), q.dtype)
+  mass_of, in_stripe = lax.scan(count, empty, (cell.T, cut(q).T))
+  in_cell = _exclusive_cumsum(mass_of)[stripe[:, None], cell] + in_stripe.T
+  in_cell = in_cell.reshape(-1)[:vocab]
+  in_cell = in_cell.at[:_EXACT].set(_mass_by_pairs(log_ratio[:_EXACT], q[:_EXACT]))
+  return _exclusive_cumsum(mass_of.sum(0))[cell.reshape(-1)[:vocab]] + in_cell
 
-  return lax.fori_loop(0, _BLOCK, add, before).T.reshape(-1)[:vocab]
+
+def _mass_by_pairs(log_ratio: Array, q: Array) -> Array:
+  """float[n]: the mass of the first n tokens up to each of them, within its own cell."""
+  tokens = jnp.arange(q.shape[0], dtype=jnp.int32)
+  cell = keys(log_ratio, tokens)[0]
+  lower = (log_ratio[None, :] < log_ratio[:, None]) | (
+      (log_ratio[None, :] == log_ratio[:, None]) & (tokens[None, :] <= tokens[:, None]))
+  return jnp.where((cell[None, :] == cell[:, None]) & lower, q[None, :], 0).sum(-1)
 
 
 def _exclusive_cumsum(x: Array) -> Array:

@@ -28,7 +28,7 @@ def reaches(draft: Draft, log_p: Array, turn: Array) -> Array:
   def next_turn(now, reach):
     before = turn < now
     mass = lax.map(
-        lambda row: total(_left(draft, log_p, reach, row, before)),
+        lambda row: total(left_by(draft, log_p, reach, row, before)),
         jnp.arange(log_p.shape[0], dtype=jnp.int32))
     return jnp.where(turn == now, mass[draft.parents + 1], reach)
 
@@ -39,23 +39,26 @@ def acceptances(draft: Draft, log_p: Array, turn: Array, reach: Array) -> Array:
   """float[N]: min(1, R(x) / D(x)) of every node; 0 if it is not valid."""
   siblings = draft.parents[:, None] == draft.parents[None, :]
   before = siblings & (turn[None, :] < turn[:, None]) & draft.valid[None, :]
-  if draft.log_q is None:
-    q_there = (draft.tokens[:, None] == draft.tokens[None, :]).astype(log_p.dtype)
-  else:
-    q_there = jnp.exp(draft.log_q[:, draft.tokens].T)  # [n, j]: what D_j gives to the token of n
-  spent = jnp.where(before, reach[None, :] * q_there, 0).sum(-1)
+  spent = jnp.where(before, reach[None, :] * given(draft, log_p.dtype), 0).sum(-1)
   left = jnp.maximum(jnp.exp(log_p[draft.parents + 1, draft.tokens]) - spent, 0)
   drawn = reach * jnp.exp(parts.log_q_of_tokens(draft, log_p.dtype))
   accept = jnp.where(left < drawn, left / jnp.where(drawn > 0, drawn, 1), 1)
   return jnp.where(draft.valid & (left > 0), accept, 0)
 
 
+def given(draft: Draft, dtype) -> Array:
+  """float[N, N]: [n, j] is what D_j gives to the token of node n."""
+  if draft.log_q is None:
+    return (draft.tokens[:, None] == draft.tokens[None, :]).astype(dtype)
+  return jnp.exp(draft.log_q[:, draft.tokens].T)
+
+
 def left_at(draft: Draft, log_p: Array, reach: Array, row: Array) -> Array:
   """r float[V] below row `row` once all its children have been rejected."""
-  return _left(draft, log_p, reach, row, draft.valid)
+  return left_by(draft, log_p, reach, row, draft.valid)
 
 
-def _left(draft: Draft, log_p: Array, reach: Array, row: Array, tried: Array) -> Array:
+def left_by(draft: Draft, log_p: Array, reach: Array, row: Array, tried: Array) -> Array:
   """[p - sum_j c_j D_j]+ float[V] below row `row`, over its children among tried bool[N]."""
   children = draft.valid & (draft.parents == row - 1) & tried
 
@@ -63,5 +66,6 @@ def _left(draft: Draft, log_p: Array, reach: Array, row: Array, tried: Array) ->
     child = jnp.argmax(jnp.cumsum(children) > place)
     return spent + reach[child] * jnp.exp(parts.law_of(draft, child, log_p))
 
-  spent = lax.fori_loop(0, children.sum(), spend, jnp.zeros_like(log_p[row]))
+  first = jnp.where(children.any(), spend(0, 0), 0)  # outside of the loop, which a chain then skips
+  spent = lax.fori_loop(1, children.sum(), spend, first)
   return jnp.maximum(jnp.exp(log_p[row]) - spent, 0)

@@ -4,13 +4,15 @@ Weng, Hu, Chen, Liu, Mei, Qiu, Tian, Shi, NeurIPS 2025, arXiv 2505.12398, sectio
 """
 
 import functools
+from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
 from jax.tree_util import Partial
 
+from specjax.logits import total
 from specjax.types import Array, Draft
-from specjax.verify import parts
+from specjax.verify import parts, residuals
 from specjax.verify.rule import Judgement, Rule
 
 
@@ -24,6 +26,10 @@ def traversal() -> Rule:
   rejected token for siblings drawn without replacement. So one formula serves both, as it serves
   independent paths, whether they stay apart below the root or have equal prefixes merged.
 
+  As in `residuals`, the laws need not be kept: with M the mass of u = [p - sum c_i S_i]+ over the
+  children taken so far, B is u / M, the next child has c = M / w, and Z = w M' / M with the new mass
+  M'. The first child takes one pass over the vocabulary, so a chain takes one for each node.
+
   On a chain the rule is `block`. Each node's numbers are those that hold once everything before it in
   post-order was rejected, and depend on its ancestors and their earlier children only: one pass in
   index order finds them.
@@ -31,48 +37,91 @@ def traversal() -> Rule:
   return Rule(Partial(_judge), lossless=True, coupled=False, trees=True, bottom_up=True)
 
 
+class _Row(NamedTuple):
+  """A row whose children are taken away one after the other, and what is known of all nodes."""
+
+  child: Array  # int32[]: the next child, N after the last
+  log_w: Array  # float[]: the logarithm of the weight that is left to the row
+  mass: Array  # float[]: M
+  log_w_start: Array  # float[N + 1]: the weights with which rows start
+  cost: Array  # float[N]: c
+
+
 def _judge(draft: Draft, log_p: Array) -> Judgement:
-  log_q = parts.draft_law(draft, log_p.shape[-1], log_p.dtype)
-  lose = functools.partial(_lose_children, draft, log_p, log_q)
+  nodes = draft.tokens.shape[0]
+  lose = functools.partial(_lose_children, draft, log_p, residuals.given(draft, log_p.dtype))
 
-  def visit(log_w, row):
-    log_w, log_w_left, _ = lose(log_w, row)
-    return log_w, log_w_left
+  def visit(known, row):
+    lost = lose(row, *known)
+    return (lost.log_w_start, lost.cost), lost.log_w
 
-  root = jnp.full(log_p.shape[0], -jnp.inf, log_p.dtype).at[0].set(0)
-  log_w, log_w_left = lax.scan(visit, root, jnp.arange(log_p.shape[0], dtype=jnp.int32))
+  start = jnp.full(nodes + 1, -jnp.inf, log_p.dtype).at[0].set(0), jnp.zeros(nodes, log_p.dtype)
+  rows = jnp.arange(nodes, dtype=jnp.int32)  # not the last, which has no children: they come later
+  (log_w_start, cost), log_w = lax.scan(visit, start, rows)
   return Judgement(
-      accept=jnp.where(draft.valid, jnp.exp(log_w_left[1:]), 0),
-      log_next=lambda row: jnp.log(lose(log_w, row)[2]))
+      accept=jnp.where(draft.valid, jnp.exp(jnp.append(log_w[1:], log_w_start[-1])), 0),
+      log_next=lambda row: parts.log_normalised(
+          residuals.left_by(draft, log_p, cost, row, cost > 0), log_p[row]))
 
 
-def _lose_children(draft: Draft, log_p: Array, log_q: Array, log_w: Array, row: Array):
+def _lose_children(draft: Draft, log_p: Array, given: Array, row: Array,
+                   log_w_start: Array, cost: Array) -> _Row:
   """Weighs the children of a row one after the other, and takes each away once it is weighed.
 
   Args:
     draft: the drafted nodes of one row.
     log_p: float[N + 1, V], the target's laws.
-    log_q: float[N, V], the draft's laws.
-    log_w: float[N + 1], the weights with which rows start; that of `row` is known.
+    given: float[N, N] of `residuals.given`.
     row: int32[].
-
-  Returns:
-    `log_w` with the children's weights, and the weight float[] and the law float[V] left to `row`.
+    log_w_start, cost: what is known so far; those of the row's children are filled in.
   """
   nodes = draft.tokens.shape[0]
+  children = draft.valid & (draft.parents == row - 1)
+  take = functools.partial(_take_away, draft, log_p, given, children, row)
 
-  def child_after(node):
-    index = jnp.arange(nodes, dtype=jnp.int32)
-    is_next = draft.valid & (draft.parents == row - 1) & (index > node)
-    return jnp.where(is_next, index, nodes).min()
+  def take_others(_, now):
+    first = jnp.argmax(children)
+    spent = _spend(0, now.cost[first], jnp.exp(parts.law_of(draft, first, log_p)))
+    return lax.while_loop(lambda carry: carry[0].child < nodes, lambda carry: take(*carry),
+                          (now, spent))[0]
 
-  def lose(carry):
-    child, log_w, log_w_left, law = carry
-    token, log_s = draft.tokens[child], log_q[child]
-    ratio = parts.log_ratio(jnp.log(law[token]), log_s[token])
-    log_w = log_w.at[child + 1].set(jnp.minimum(log_w_left + ratio, 0))
-    w_left, law = parts.after_rejection(log_w_left, law, jnp.exp(log_s))
-    return child_after(child), log_w, jnp.log(w_left), law
+  start = _Row(_first(children), log_w_start[row], jnp.ones((), log_p.dtype), log_w_start, cost)
+  # Loops of at most one turn: under vmap they take none where no row of the batch needs it.
+  one = lambda needed: needed.astype(jnp.int32)
+  now = lax.fori_loop(0, one(start.child < nodes), lambda _, now: take(now, 0)[0], start)
+  return lax.fori_loop(0, one(now.child < nodes), take_others, now)
 
-  start = child_after(-1), log_w, log_w[row], jnp.exp(log_p[row])
-  return lax.while_loop(lambda carry: carry[0] < nodes, lose, start)[1:]
+
+def _first(mark: Array) -> Array:
+  """The first node int32[] that carries the mark bool[N], N if none does."""
+  index = jnp.arange(mark.shape[0], dtype=jnp.int32)
+  return jnp.where(mark, index, mark.shape[0]).min()
+
+
+def _spend(spent: Array, cost: Array, q: Array) -> Array:
+  """spent + cost q float[V]; a child without cost adds nothing, whatever its law."""
+  return jnp.where(cost > 0, spent + cost * q, spent)
+
+
+def _take_away(draft: Draft, log_p: Array, given: Array, children: Array, row: Array,
+               now: _Row, spent: Array) -> tuple[_Row, Array]:
+  """Weighs and takes away the next child; spent is sum c_i S_i float[V] over those before it."""
+  child, q = now.child, jnp.exp(parts.law_of(draft, now.child, log_p))
+  spent_there = jnp.where(children & (now.cost > 0), now.cost * given[child], 0).sum()
+  left_there = jnp.maximum(jnp.exp(log_p[row, draft.tokens[child]]) - spent_there, 0)
+  ratio = parts.log_ratio(jnp.log(left_there / now.mass), jnp.log(given[child, child]))
+  weight = jnp.minimum(now.log_w + ratio, 0)
+
+  w = jnp.exp(now.log_w)
+  possible = w >= jnp.finfo(w.dtype).tiny  # else c would overflow; such a row is never accepted
+  cost = jnp.where(possible, now.mass / jnp.where(possible, w, 1), 0)
+  mass = total(jnp.maximum(jnp.exp(log_p[row]) - _spend(spent, cost, q), 0))
+  # Where nothing is left the law stays, as in `parts.after_rejection`: the child costs nothing.
+  cost = jnp.where(mass > 0, cost, 0)
+  after = _Row(
+      child=_first(children & (jnp.arange(children.shape[0], dtype=jnp.int32) > child)),
+      log_w=jnp.log(parts.weight_left(now.log_w, w * mass / now.mass)),
+      mass=jnp.where(mass > 0, mass, now.mass),
+      log_w_start=now.log_w_start.at[child + 1].set(weight),
+      cost=now.cost.at[child].set(cost))
+  return after, _spend(spent, cost, q)

@@ -101,7 +101,7 @@ def first_token(log_p, log_q):
 
 @pytest.mark.parametrize("laws", ["random", "equal", "two levels"])
 def test_lossless_over_a_vocabulary_of_several_blocks(laws):
-  """More tokens than `ranks` compares by pairs, with many ties within a cell."""
+  """More tokens than `ranks` compares by p / q, with many ties within a cell."""
   vocab, rng = 80, np.random.default_rng(3)
   p, q = rng.dirichlet(np.ones(vocab), 2)
   if laws == "equal":
@@ -163,3 +163,14 @@ def test_the_order_of_the_nodes_does_not_matter():
                          parents=np.array([-1, -1, 0, 1], np.int32)) for case in cases]
   np.testing.assert_allclose(
       toys.laws_of(RULE, moved), toys.laws_of(RULE, cases)[:, rows], rtol=0, atol=1e-14)
+
+
+def test_one_path_gives_the_numbers_of_block():
+  """The very numbers, in float32: no sums over the vocabulary stand between p and q."""
+  case = toys.random_cases(6, 1, 4, 300, "chain", even=True)[0]._replace(valid=np.ones(4, bool))
+  draft = case.draft._replace(tokens=jnp.abs(jnp.asarray(case.tokens)))
+  draft = draft._replace(log_q=jnp.where(jnp.isnan(draft.log_q), -jnp.log(300.), draft.log_q))
+  with jax.enable_x64(False):
+    got, block = (jax.jit(rule.decide)(draft, case.log_p) for rule in (RULE, verify.block()))
+  np.testing.assert_array_equal(got.accept, block.accept)
+  np.testing.assert_array_equal(got.log_next, block.log_next)
