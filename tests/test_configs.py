@@ -17,7 +17,7 @@ PATHS = sorted(
 
 
 def load(path):
-  spec = importlib.util.spec_from_file_location(path.stem, ROOT / path)
+  spec = importlib.util.spec_from_file_location("config_under_test", ROOT / path)
   module = importlib.util.module_from_spec(spec)
   spec.loader.exec_module(module)
   return module

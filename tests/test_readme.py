@@ -9,6 +9,7 @@ import pytest
 
 from specjax.launch import registry
 from specjax.launch.config import DecodeConfig
+from tests import test_configs
 from tests.launch import forked
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -31,8 +32,9 @@ def rows(heading: str) -> list[list[str]]:
 # What makes a command short; each takes the place of the same flags in the README.
 TINY = ["--config.target=tests/loading/goldens/llama", "--config.max_new_tokens=4"]
 SMALL = {
+    "experiments.costs": [*TINY, "--drafter=ngram"],
     "experiments.decode": [*TINY, "--config.drafter=ngram"],
-    "experiments.sweep": [*TINY, "--drafter=ngram", "--gamma=1,2", "--temperature=0,1"],
+    "experiments.sweep": [*TINY, "--gamma=1,2", "--temperature=0,1"],
     "experiments.bench": ["--section=logits", "--repeats=1"],
     "experiments.certify": ["--rule=token"],
     "experiments.reproduce": ["--paper=leviathan2023"],
@@ -43,19 +45,29 @@ SMALL = {
 def in_small(command: list[str], folder: pathlib.Path) -> list[str]:
   """The command with its placeholders filled in and everything long about it made short."""
   module, *arguments = command
-  flag = lambda argument: argument.split("=")[0]
-  short = SMALL.get(module, [])
-  if any(flag(argument) == "--replay" for argument in arguments):
+  given = {name for name in map(_flag, arguments)}
+  short = list(SMALL.get(module, []))
+  if "--replay" in given:
     short = []  # the record says it all
-  if any(flag(argument) == "--prompts" for argument in arguments):
-    short = [*short, f"--prompts={folder / 'FILE.jsonl'}"]
-  kept = [a for a in arguments if flag(a) not in {flag(b) for b in short}]
-  if module == "experiments.sweep":  # axes that the README's command has not stay off
-    short = [a for a in short if not re.match(r"--(drafter|gamma|temperature)=", a)
-             or flag(a) in {flag(b) for b in arguments}]
-  filled = [a.replace("DIR", str(folder)).replace("FILE.jsonl", str(folder / "FILE.jsonl"))
-            for a in kept]
-  return [module, *filled, *short]
+  if module == "experiments.sweep" or "--prompts" in given:
+    short.append(f"--prompts={folder / 'FILE.jsonl'}")
+  if any(_of_tables(a) for a in arguments):
+    short = [a for a in short if a not in TINY]
+  replaced = {_flag(a) for a in short}
+  kept = [a.replace("DIR", str(folder)).replace("runs/", f"{folder}/")
+          for a in arguments if _flag(a) not in replaced]
+  return [module, *kept, *short]
+
+
+def _flag(argument: str) -> str:
+  return argument.split("=")[0]
+
+
+def _of_tables(argument: str) -> bool:
+  """Whether the argument names a configuration of table models, which are tiny by themselves."""
+  path = argument.removeprefix("--config=")
+  return argument.startswith("--config=") and test_configs.load(path).get_config().target.startswith(
+      "table:")
 
 
 def test_every_command_runs(tmp_path):
