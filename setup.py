@@ -7,7 +7,8 @@ from setuptools import find_packages, setup
 setup(
     name="specjax",
     version="0.1.0",
-    description="Speculative decoding in JAX: rules with exact proofs, seed-exact text, honest speed.",
+    description=(
+        "Speculative decoding in JAX: rules with exact proofs, seed-exact text, honest speed."),
     long_description=(pathlib.Path(__file__).parent / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
@@ -18,8 +19,8 @@ setup(
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
     ],
     python_requires=">=3.11",
-    packages=find_packages(
-        include=[part for name in ("specjax", "experiments", "configs") for part in (name, f"{name}.*")]),
+    packages=find_packages(include=[
+        part for name in ("specjax", "experiments", "configs") for part in (name, f"{name}.*")]),
     package_data={"specjax": ["data/*"]},
     install_requires=[
         "jax>=0.10",

@@ -3,9 +3,8 @@
     python -m experiments.decode --config=configs/table.py --prompts=chat --noapply_chat_template
 
 MEASURE
-The target looks two characters back, the drafter one; nothing is downloaded. A
-table look-up costs nothing, so plain decoding is faster here: this is for looking at acceptance, rules
-and texts.
+The target looks two characters back, the drafter one; nothing is downloaded. A table look-up costs
+nothing, so plain decoding is faster here: this is for looking at acceptance, rules and texts.
 """
 
 from configs import smollm2

@@ -3,11 +3,11 @@
     python -m experiments.bench [--section=model,peers,logits,verify] [--json] [--out=DIR]
     python -m experiments.bench --section=peers --prompts=mini --peer_python=PATH/bin/python
 
-Sections: `model`, the cost of wide passes and of what surrounds them; `peers`, decoding side by side
-in one run; `logits`, transforms against their sorting version; `verify`, rules against a copy of the
-laws they judge. The peers are the extra `peers` of the package (`pip install '.[peers]'`); what is not
-installed is left out with a message. They may live in another environment: --peer_python. Writes
-bench.md and bench.json into --out. About 15 minutes on two cores.
+Sections: `model`, the cost of wide passes and of what surrounds them; `peers`, decoding side by
+side in one run; `logits`, transforms against their sorting version; `verify`, rules against a copy
+of the laws they judge. The peers are the extra `peers` of the package (`pip install '.[peers]'`);
+what is not installed is left out with a message. They may live in another environment:
+--peer_python. Writes bench.md and bench.json into --out. About 15 minutes on two cores.
 """
 
 import contextlib
@@ -94,8 +94,9 @@ def _decoding() -> Bench:
   config = config_lib.read(_CONFIG)
   if config.temperature or config.batch_size > 1 or config.strict or config.dtype != "float32":
     raise ValueError(
-        "bench compares greedy decoding of one prompt at a time in float32: config.temperature is 0, "
-        "config.batch_size 1, config.strict false and config.dtype float32")
+        "bench compares greedy decoding of one prompt at a time in float32: "
+        "config.temperature is 0, config.batch_size 1, config.strict false and "
+        "config.dtype float32")
   if config.gamma == 0 or not _DRAFTER.value:
     raise ValueError("bench drafts: config.gamma is at least 1, and --drafter names a drafter")
   conversations = [each for name in _PROMPTS.value for each in prompts.load(name)]
@@ -161,7 +162,7 @@ def _peers(bench: Bench):
 
 
 def _start_peers(bench: Bench, stack: contextlib.ExitStack):
-  """The peers' contestants, their versions, and why some are missing; `stack` ends their processes."""
+  """The peers' contestants, versions, and why some are missing; `stack` ends their processes."""
   config, model = bench.config, bench.setup.model
   folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="specjax-bench-")))
   context = max(map(len, bench.prompts)) + config.max_new_tokens
@@ -183,7 +184,8 @@ def _start_peers(bench: Bench, stack: contextlib.ExitStack):
   return contestants, versions, skipped
 
 
-def _drafting(bench: Bench, peer: peers.Peer, folder: pathlib.Path) -> dict[str, contest.Contestant]:
+def _drafting(
+    bench: Bench, peer: peers.Peer, folder: pathlib.Path) -> dict[str, contest.Contestant]:
   """The drafters of transformers that correspond to ours."""
   found = {}
   for spec in _DRAFTER.value:

@@ -2,8 +2,8 @@
 
     python -m experiments.costs [--drafter=ngram,layer_skip:10] [--config.batch_size=4] [--json]
 
-Costs are kept in the cache folder and are those that --config.gamma=auto chooses by. One minute for a
-drafter the first time, with the default model on two cores.
+Costs are kept in the cache folder and are those that --config.gamma=auto chooses by. One minute for
+a drafter the first time, with the default model on two cores.
 """
 
 import dataclasses
@@ -24,10 +24,10 @@ _ALPHAS = tuple(tenth / 10 for tenth in range(1, 11))
 _GAMMAS = range(1, theory.MOST_GAMMA + 1)
 _LEGEND = """
 V(n): target pass over n rows of each sequence / over one. c: one draft step / one target pass.
-overhead: what a round takes besides passes and drafting / one target pass. speed-up: that of the best
-gamma for drafted tokens that are accepted independently with probability alpha, by the costs above;
-gamma 0 is plain decoding. break-even: the alpha from which a gamma is faster than plain decoding; -
-where none is."""
+overhead: what a round takes besides passes and drafting / one target pass. speed-up: that of the
+best gamma for drafted tokens that are accepted independently with probability alpha, by the costs
+above; gamma 0 is plain decoding. break-even: the alpha from which a gamma is faster than plain
+decoding; - where none is."""
 
 
 def main(_):

@@ -3,8 +3,8 @@
     ./scripts/gpu_check.sh           # on a machine with a CUDA device, at most 8 minutes
     ./scripts/gpu_check.sh --small   # a toy, anywhere
 
-Random weights in the shape of the default model, float32 and bfloat16. Strict mode must hold bit for
-bit on a device for this to end with exit code 0; the rest is measured and printed.
+Random weights in the shape of the default model, float32 and bfloat16. Strict mode must hold bit
+for bit on a device for this to end with exit code 0; the rest is measured and printed.
 """
 
 import statistics

@@ -5,8 +5,8 @@
     python -m experiments.invariance --model=tiny  # random weights of a toy, within a minute
 
 Every drafter, gamma, temperature, batch size and place in a batch is held against plain decoding
-with the same seed: in strict mode every token and the bits of every logit must agree, in normal mode
-texts may part only where the two best scores of the target nearly tie.
+with the same seed: in strict mode every token and the bits of every logit must agree, in normal
+mode texts may part only where the two best scores of the target nearly tie.
 """
 
 import sys
@@ -72,7 +72,8 @@ def _print(findings: list[audit.Finding]) -> None:
     print(f"{c.drafter:14} {c.gamma:5} {c.rule:7} {c.temperature:4} {mode:7} {c.batch_size:5}"
           f" {f.tokens:7} {f.mismatches:6} {bits:>11}  {'holds' if f.holds else 'FAILS'}")
     for prompt, position, gap in f.divergences:
-      print(f"    prompt {prompt} parts at answer token {position}: gap of the two best scores {gap:.1e}")
+      print(f"    prompt {prompt} parts at answer token {position}: "
+            f"gap of the two best scores {gap:.1e}")
   print(
       "\ntokens: compared with plain decoding of the same seed. parted: prompts whose texts differ."
       "\nbits: positions whose logits have the same bits as those of plain decoding (strict mode)."

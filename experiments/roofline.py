@@ -6,9 +6,9 @@
     python -m experiments.roofline --config=configs/smollm2.py --device=cpu
 
 Without flags: 8e9 parameters in bfloat16, on every accelerator with published figures. `cpu` is
-this machine, measured in float32 in some seconds. With --config, parameters and attention are those
-of its target, dtype and batch those of the configuration. With --out, roofline.png shows the time of
-a pass against its rows.
+this machine, measured in float32 in some seconds. With --config, parameters and attention are
+those of its target, dtype and batch those of the configuration. With --out, roofline.png shows the
+time of a pass against its rows.
 """
 
 import functools
@@ -26,11 +26,11 @@ from specjax.launch import app, build, config as config_lib, record
 
 CPU = "cpu"
 _LEGEND = """
-A pass reads every weight and every cached key and value once, and computes 2 FLOP for each parameter
-and row and those of attention. ridge: FLOP a byte at which arithmetic takes as long as reading. step:
-the larger of both times, a lower bound. tokens/s: plain decoding, all sequences together, an upper
-bound. free rows: rows of each sequence up to which the pass still waits for memory, so that they cost
-nearly nothing; gamma + 1 of them are scored in a round."""
+A pass reads every weight and every cached key and value once, and computes 2 FLOP for each
+parameter and row and those of attention. ridge: FLOP a byte at which arithmetic takes as long as
+reading. step: the larger of both times, a lower bound. tokens/s: plain decoding, all sequences
+together, an upper bound. free rows: rows of each sequence up to which the pass still waits for
+memory, so that they cost nearly nothing; gamma + 1 of them are scored in a round."""
 
 _CONFIG = config_lib.define(None)
 _DEVICE = flags.DEFINE_list(
@@ -39,7 +39,8 @@ _DEVICE = flags.DEFINE_list(
 _PARAMETERS = flags.DEFINE_float("parameters", None, "parameters that a pass reads; 8e9 by default")
 _DTYPE = flags.DEFINE_string(
     "dtype", None, "of weights, cache and arithmetic; bfloat16 by default, on a cpu float32")
-_BATCH = flags.DEFINE_integer("batch", None, "sequences decoded together; 1 by default", lower_bound=1)
+_BATCH = flags.DEFINE_integer(
+    "batch", None, "sequences decoded together; 1 by default", lower_bound=1)
 _CONTEXT = flags.DEFINE_integer(
     "context", 0, "cached tokens of each sequence", lower_bound=0)
 _ROWS = flags.DEFINE_integer(

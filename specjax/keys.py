@@ -73,11 +73,11 @@ def positions(key: Array, rows: Array, start: Array, count: int) -> Array:
 def path(key: Array, index: Array | int) -> Array:
   """The key of one of several drafted paths at a position, from the position's own key.
 
-  `list_gumbel` needs independent noise for each path, and its drafter draws the token of path `index`
-  with this key. Path 0 reads the field that all other readers of the position read, so that a draft
-  of one path is coupled to the target as it is under `gumbel`.
+  `list_gumbel` needs independent noise for each path, and its drafter draws the token of path
+  `index` with this key. Path 0 reads the field that all other readers of the position read, so that
+  a draft of one path is coupled to the target as it is under `gumbel`.
   """
   index = jnp.asarray(index, jnp.int32)
-  # The position's key is drawn from too. Its bits come from counters up to the vocabulary's size, the
-  # keys of further paths from counters just below 2^32: none is used twice.
+  # The position's key is drawn from too. Its bits come from counters up to the vocabulary's size,
+  # the keys of further paths from counters just below 2^32: none is used twice.
   return jnp.where(index == 0, key, jax.random.fold_in(key, -index))

@@ -23,7 +23,7 @@ ORDER = (
     ("train", "launch"),
     ("experiments",),
 )
-LONGEST_FILE, LONGEST_FUNCTION = 350, 80
+LONGEST_FILE, LONGEST_FUNCTION, LONGEST_LINE = 350, 80, 100
 RANK = {name: rank for rank, group in enumerate(ORDER) for name in group}
 
 
@@ -158,7 +158,20 @@ def test_functions_are_short():
         lines = node.end_lineno - node.lineno + 1
         if lines > LONGEST_FUNCTION:
           offences.append(
-              f"{place(path, node.lineno)}: {node.name} has {lines} lines, at most {LONGEST_FUNCTION}")
+              f"{place(path, node.lineno)}: {node.name} has {lines} lines, "
+              f"at most {LONGEST_FUNCTION}")
+  report(offences)
+
+
+def test_no_line_is_longer_than_100_characters():
+  """But for the command of a configuration, which is one line to be copied."""
+  offences = []
+  for path in everything():
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+      is_command = (path.is_relative_to(ROOT / "configs")
+                    and line.startswith("    python -m experiments."))
+      if len(line) > LONGEST_LINE and not is_command:
+        offences.append(f"{place(path, number)}: {len(line)} characters, at most {LONGEST_LINE}")
   report(offences)
 
 

@@ -13,7 +13,8 @@ from tests.launch import forked
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TINY = ROOT / "tests" / "loading" / "goldens" / "llama"
 PATHS = sorted(
-    path.relative_to(ROOT) for path in (ROOT / "configs").rglob("*.py") if path.name != "__init__.py")
+    path.relative_to(ROOT)
+    for path in (ROOT / "configs").rglob("*.py") if path.name != "__init__.py")
 
 
 def load(path):

@@ -66,8 +66,8 @@ def _flag(argument: str) -> str:
 def _of_tables(argument: str) -> bool:
   """Whether the argument names a configuration of table models, which are tiny by themselves."""
   path = argument.removeprefix("--config=")
-  return argument.startswith("--config=") and test_configs.load(path).get_config().target.startswith(
-      "table:")
+  return (argument.startswith("--config=")
+          and test_configs.load(path).get_config().target.startswith("table:"))
 
 
 def test_every_command_runs(tmp_path):

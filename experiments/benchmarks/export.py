@@ -49,7 +49,8 @@ def hugging_face(model: Model, folder: pathlib.Path) -> None:
   family = _family(config)
   (folder / "config.json").write_text(json.dumps(dict(
       model_type=family,
-      architectures=[{"llama": "Llama", "qwen2": "Qwen2", "qwen3": "Qwen3"}[family] + "ForCausalLM"],
+      architectures=[
+          {"llama": "Llama", "qwen2": "Qwen2", "qwen3": "Qwen3"}[family] + "ForCausalLM"],
       vocab_size=config.vocab_size, hidden_size=config.hidden_size,
       intermediate_size=config.mlp_size, num_hidden_layers=config.num_layers,
       num_attention_heads=config.num_heads, num_key_value_heads=config.num_kv_heads,

@@ -14,8 +14,8 @@ _MULTIPLIED = 2048
 def measure() -> theory.Device:
   """This machine as a `Device`: the best of some runs, for it is a bound that is wanted.
 
-  Bandwidth is that of a matrix times a vector, which is what a decoding pass does and reads with all
-  cores; the peak is that of a square product.
+  Bandwidth is that of a matrix times a vector, which is what a decoding pass does and reads with
+  all cores; the peak is that of a square product.
   """
   cpu = jax.devices("cpu")[0]
   with jax.default_device(cpu):

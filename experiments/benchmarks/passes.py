@@ -1,8 +1,8 @@
 """What a wide pass of the target costs, and what a round costs besides passes.
 
-V(n) is measured inside one jitted loop, as decoding runs it, over a real context. The time outside of
-passes is that of the very decoding loop with every model in it replaced by a table of logits: law,
-transform, drafting, verification and commit are all that is left of such a round.
+V(n) is measured inside one jitted loop, as decoding runs it, over a real context. The time outside
+of passes is that of the very decoding loop with every model in it replaced by a table of logits:
+law, transform, drafting, verification and commit are all that is left of such a round.
 """
 
 import functools
@@ -51,7 +51,8 @@ def measure(
   """
   decoder, params = next(iter(decoders.values()))
   parts = {n: functools.partial(_time_passes, decoder, params, prompt, n) for n in WIDTHS}
-  stubs = {name: (stub.without_models(decoder), params) for name, (decoder, params) in decoders.items()}
+  stubs = {
+      name: (stub.without_models(decoder), params) for name, (decoder, params) in decoders.items()}
   cycle = [i % stub.PERIOD for i in range(len(prompt))]
   drafting = {}
   for name, (decoder, params) in decoders.items():

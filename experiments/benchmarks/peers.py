@@ -1,8 +1,8 @@
 """Other libraries, each in a process of its own that waits between its turns.
 
 One process cannot hold several of them fairly: each has its own pool of threads, and some bring
-clashing copies of the same runtime. So every peer is started once, keeps its model, and is asked over
-a pipe; while one decodes, the others sleep. All of them see the same machine in one run.
+clashing copies of the same runtime. So every peer is started once, keeps its model, and is asked
+over a pipe; while one decodes, the others sleep. All of them see the same machine in one run.
 """
 
 import json

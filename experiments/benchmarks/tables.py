@@ -7,16 +7,18 @@ from experiments.benchmarks import contest, kernels, passes
 
 _DEFINITIONS = {
     "model": """
-V(n): target pass over n rows / over one, inside a jitted loop, behind the longest prompt. outside: a round
-whose models are replaced by a table of logits, so that law, transforms, drafting, verification and commit
-are what is left; its fraction of the whole round. drafting: rounds that had a draft.""",
+V(n): target pass over n rows / over one, inside a jitted loop, behind the longest prompt. outside:
+a round whose models are replaced by a table of logits, so that law, transforms, drafting,
+verification and commit are what is left; its fraction of the whole round.
+drafting: rounds that had a draft.""",
     "peers": """
-tokens/s: tokens / seconds in which they were made, the reading of the prompt (a peer's first round, which
-includes it) and compilation excluded; median over repetitions. Ratios are taken within a repetition: the
-median, and from least to largest. Everybody decodes the same prompts greedily with the same float32
-weights and threads, to the end of the text or the limit, prompt by prompt in turn. same text: prompts with
-the very tokens of specjax plain; where others part from it, the target's two best scores differ by at most
-the margin. tau: tokens / target passes; alpha: drafted tokens accepted / tested.""",
+tokens/s: tokens / seconds in which they were made, the reading of the prompt (a peer's first round,
+which includes it) and compilation excluded; median over repetitions. Ratios are taken within a
+repetition: the median, and from least to largest. Everybody decodes the same prompts greedily with
+the same float32 weights and threads, to the end of the text or the limit, prompt by prompt in turn.
+same text: prompts with the very tokens of specjax plain; where others part from it, the target's
+two best scores differ by at most the margin. tau: tokens / target passes;
+alpha: drafted tokens accepted / tested.""",
     "logits": """
 The sorting version sorts every row once, stably, however many of the transforms are on.""",
     "verify": """
@@ -65,7 +67,8 @@ def peers(results: dict[str, contest.Result], skipped: dict[str, str], prompts: 
   rows = [["decoder", "tokens/s", *(f"/ {name}" for name in others), "same text", "tau", "alpha"]]
   for name, result in results.items():
     rows.append([
-        name, f"{result.rate:.1f}", *(_range(*contest.ratio(results, name, other)) for other in others),
+        name, f"{result.rate:.1f}",
+        *(_range(*contest.ratio(results, name, other)) for other in others),
         f"{result.same_texts} of {prompts}{_margins(result)}", _number(result.tau),
         _number(result.alpha)])
   parts = [table(rows), _by_category(results)]

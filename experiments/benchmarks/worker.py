@@ -47,7 +47,7 @@ class Transformers:
                 timed=len(tokens) - clock.first)
 
   def _drafting(self, gamma: int = 0, assistant: str | None = None, **mode) -> dict:
-    """Options of `generate` that draft `gamma` tokens a round, with a second model if one is named."""
+    """Options of `generate` that draft `gamma` tokens a round, with a second model if named."""
     if assistant is not None:
       mode["assistant_model"] = self._model(assistant)
     if gamma:
@@ -60,7 +60,7 @@ class Transformers:
 
 
 class _Clock:
-  """A streamer that takes the time of each block of tokens; `generate` hands it the prompt first."""
+  """A streamer that times each block of tokens; `generate` hands it the prompt first."""
 
   def __init__(self):
     self.times, self.first = [], None

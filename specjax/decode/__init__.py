@@ -6,5 +6,5 @@ from specjax.decode.state import State
 from specjax.decode.until import run_until
 
 __all__ = [
-    "Decoder", "Generation", "Round", "State", "autoregressive", "check_finite", "generate", "rounds",
-    "run", "run_until", "speculative", "stream"]
+    "Decoder", "Generation", "Round", "State", "autoregressive", "check_finite", "generate",
+    "rounds", "run", "run_until", "speculative", "stream"]

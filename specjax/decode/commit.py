@@ -12,12 +12,13 @@ def cut(verdict: Verdict, state: State, depths: Array) -> Verdict:
   Args:
     verdict: batched.
     state: before the round.
-    depths: int32[B, N], the depth of each drafted node; nodes beyond the cut were never judged as far
-      as the text is concerned.
+    depths: int32[B, N], the depth of each drafted node; nodes beyond the cut were never judged
+      as far as the text is concerned.
   """
   place = jnp.arange(verdict.tokens.shape[1])[None, :]
   room = state.limits - state.lengths
-  ends = (verdict.tokens[:, :, None] == state.eos[None, None, :]).any(-1) & (place < verdict.count[:, None])
+  ends = ((verdict.tokens[:, :, None] == state.eos[None, None, :]).any(-1)
+          & (place < verdict.count[:, None]))
   until_eos = jnp.where(ends.any(-1), jnp.argmax(ends, -1) + 1, verdict.count)
   count = jnp.minimum(jnp.minimum(until_eos, room), verdict.count).astype(jnp.int32)
   return truncate(verdict, depths, jnp.where(state.done, 0, count))

@@ -58,12 +58,13 @@ class Decoder:
         id alone.
 
     Raises:
-      ValueError: an empty prompt, one that does not fit the context, a token outside the vocabulary;
-        several rows in strict mode, where the width of a batch would change the bits.
+      ValueError: an empty prompt, one that does not fit the context, a token outside the
+        vocabulary; several rows in strict mode, where the width of a batch would change the bits.
     """
     if self.window and len(lengths) > 1:
       raise ValueError(
-          f"Strict mode decodes one row at a time, got {len(lengths)}; `generate` does so by itself.")
+          f"Strict mode decodes one row at a time, got {len(lengths)}; "
+          "`generate` does so by itself.")
     prepared = prepare(
         self.target, self.room, prompts, lengths, max_new_tokens, eos, rows)
     return _start(self, _as_params(params), *prepared)
@@ -102,7 +103,7 @@ class Decoder:
 
   @property
   def is_chain(self) -> bool:
-    """A tree with one node for each depth is a chain, and a chain needs no mask and no compaction."""
+    """A tree with one node for each depth is a chain: it needs no mask and no compaction."""
     return self.drafter.nodes == self.drafter.depth
 
   @property
@@ -199,13 +200,14 @@ def speculative(
   """
   if drafter.nodes != drafter.depth and not rule.trees:
     raise ValueError(
-        f"The drafter proposes trees ({drafter.nodes} nodes of depth {drafter.depth}), but the rule "
-        "judges chains only: choose a rule with rule.trees.")
+        f"The drafter proposes trees ({drafter.nodes} nodes of depth {drafter.depth}), but the "
+        "rule judges chains only: choose a rule with rule.trees.")
   window = STRICT_WINDOW if strict is True else int(strict)
   if window and window < drafter.nodes + 1:
     raise ValueError(
-        f"A strict window of {window} rows cannot hold the last token and a draft of {drafter.nodes}: "
-        f"pass strict={drafter.nodes + 1} or more, to every decoder that is to be compared.")
+        f"A strict window of {window} rows cannot hold the last token and a draft of "
+        f"{drafter.nodes}: pass strict={drafter.nodes + 1} or more, "
+        "to every decoder that is to be compared.")
   transform = transform if isinstance(transform, Partial) else Partial(transform)
   return Decoder(target, drafter, rule, transform, window)
 
@@ -266,8 +268,8 @@ def _either(
     cache: PyTree) -> Output:
   """The output of one of two passes over a cache, of equal shapes.
 
-  Two loops of at most one turn, because they write into the cache where it lies: `lax.cond` on a CPU
-  copies all of it twice, a tenth of the time of a round.
+  Two loops of at most one turn, because they write into the cache where it lies: `lax.cond` on a
+  CPU copies all of it twice, a tenth of the time of a round.
   """
   shapes = jax.eval_shape(one, cache)._replace(cache=None)
   nothing = jax.tree.map(lambda array: jnp.zeros(array.shape, array.dtype), shapes)

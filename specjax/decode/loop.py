@@ -27,8 +27,8 @@ def generate(
     max_new_tokens: int, eos=(), rows: Array | None = None) -> Generation:
   """Decodes until every row is done, in one jitted loop without host round trips.
 
-  Arguments are those of `Decoder.init`, and `key`, the key of the whole generation. In strict mode the
-  rows are decoded one after the other, since the width of a batch would change the bits.
+  Arguments are those of `Decoder.init`, and `key`, the key of the whole generation. In strict mode
+  the rows are decoded one after the other, since the width of a batch would change the bits.
 
   Raises:
     ValueError: for prompts that cannot be decoded (see `Decoder.init`).
@@ -70,9 +70,9 @@ def rounds(
 ) -> Generator[Round, Array | None, None]:
   """`step` driven from the host: yields each round as it is played, until every row is done.
 
-  The state is donated, and so are the arrays of a yielded one to the next round: copy what should be
-  kept. At least one round is played, an idle one if all rows are done. A caller that finds the end of a row by itself (a stop string, say) may `send` a bool[B] of
-  rows to finish.
+  The state is donated, and so are the arrays of a yielded one to the next round: copy what should
+  be kept. At least one round is played, an idle one if all rows are done. A caller that finds the
+  end of a row by itself (a stop string, say) may `send` a bool[B] of rows to finish.
 
   Raises:
     FloatingPointError: as `generate`.
@@ -93,7 +93,8 @@ def check_finite(failed: Array, lengths: Array) -> None:
   for row in np.flatnonzero(np.asarray(failed)):
     raise FloatingPointError(
         f"Row {row}: the target or the drafter returned NaN or infinite logits for the token at "
-        f"position {np.asarray(lengths)[row]}, so there is no law to draw from. Generation stopped.")
+        f"position {np.asarray(lengths)[row]}, so there is no law to draw from. "
+        "Generation stopped.")
 
 
 @functools.partial(jax.jit, donate_argnums=3)

@@ -42,7 +42,11 @@ def capacity(tokens: int, room: int) -> int:
 def prepare(
     target: Target, room: int, prompts: Array, lengths: Array, max_new_tokens: int, eos,
     rows: Array | None) -> tuple[Array, Array, Array, Array, Array]:
-  """Checks and pads what `Decoder.init` is given: tokens int32[B, S], lengths, limits, rows int32[B], eos int32[E]."""
+  """Checks and pads what `Decoder.init` is given.
+
+  Returns:
+    tokens int32[B, S], lengths, limits, rows int32[B], eos int32[E].
+  """
   _check_prompts(prompts, lengths, target.vocab_size, target.max_length)
   if max_new_tokens < 1:
     raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}.")
@@ -71,7 +75,8 @@ def _check_prompts(
   prompts, lengths = np.asarray(prompts), np.asarray(lengths)
   if prompts.ndim != 2 or lengths.shape != prompts.shape[:1]:
     raise ValueError(
-        f"prompts must be int32[B, P] and lengths int32[B], got {prompts.shape} and {lengths.shape}.")
+        "prompts must be int32[B, P] and lengths int32[B], "
+        f"got {prompts.shape} and {lengths.shape}.")
   if not (np.issubdtype(prompts.dtype, np.integer) and np.issubdtype(lengths.dtype, np.integer)):
     raise ValueError(
         f"prompts and lengths must hold integers, got {prompts.dtype} and {lengths.dtype}.")

@@ -21,9 +21,9 @@ def run_until(
 
   Args:
     decoder, key, params, state: as in `run`; the state is donated.
-    ends: (row, the tokens of its answer so far) -> how many of them to keep if the answer ends among
-      them, else None. Called after every round that added tokens to the row; what lies beyond the
-      end, in the same block, is neither kept nor counted.
+    ends: (row, the tokens of its answer so far) -> how many of them to keep if the answer ends
+      among them, else None. Called after every round that added tokens to the row; what lies beyond
+      the end, in the same block, is neither kept nor counted.
 
   Returns:
     The state, whose `lengths` end where `ends` said, and the counts.

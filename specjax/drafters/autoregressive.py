@@ -14,9 +14,9 @@ from specjax.types import Array, Context, Drafter, Params, Proposal, PyTree, Tar
 def autoregressive(model: Target, gamma: int, stop_below: float | None = None) -> Drafter:
   """Drafts chains of `gamma` tokens with `model`, whose parameters are `Params.drafter`.
 
-  The state is the model's own cache. It may lack the last two committed tokens (the last drafted one
-  was never fed, the bonus token never drafted), so every draft starts by feeding both: one pass of
-  two tokens, whatever was accepted.
+  The state is the model's own cache. It may lack the last two committed tokens (the last drafted
+  one was never fed, the bonus token never drafted), so every draft starts by feeding both: one pass
+  of two tokens, whatever was accepted.
 
   With `stop_below`, a probability, drafts end where `drawing.goes_on` says so, and may be empty.
 
@@ -28,7 +28,8 @@ def autoregressive(model: Target, gamma: int, stop_below: float | None = None) -
   stop_below = drawing.stopping(stop_below)
   return Drafter(
       init=Partial(_init, model), propose=Partial(_propose, model, stop_below),
-      observe=Partial(drawing.same_state), nodes=gamma, depth=gamma, abstains=stop_below is not None)
+      observe=Partial(drawing.same_state), nodes=gamma, depth=gamma,
+      abstains=stop_below is not None)
 
 
 def _init(model: Target, params: Params, tokens: Array, lengths: Array) -> PyTree:

@@ -1,7 +1,7 @@
 """The target's own first layers as the drafter: no second copy of weights, one shared cache.
 
-The inference scheme of LayerSkip (Elhoushi et al., ACL 2024, arXiv 2404.16710, section 4.3). A target
-that was not trained for early exit drafts poorly; the scheme is exact all the same.
+The inference scheme of LayerSkip (Elhoushi et al., ACL 2024, arXiv 2404.16710, section 4.3). A
+target that was not trained for early exit drafts poorly; the scheme is exact all the same.
 """
 
 import jax.numpy as jnp
@@ -15,8 +15,8 @@ def layer_skip(exit_model: Target, gamma: int, stop_below: float | None = None) 
   """Drafts chains of `gamma` tokens with `exit_model`, an early exit of the target.
 
   `exit_model` must read the target's parameters and write the target's cache
-  (`models.transformer.early_exit`). What it writes beyond the committed text is overwritten when the
-  target scores the draft.
+  (`models.transformer.early_exit`). What it writes beyond the committed text is overwritten
+  when the target scores the draft.
 
   With `stop_below`, a probability, drafts end where `drawing.goes_on` says so, and may be empty.
 
@@ -28,7 +28,8 @@ def layer_skip(exit_model: Target, gamma: int, stop_below: float | None = None) 
   stop_below = drawing.stopping(stop_below)
   return Drafter(
       init=Partial(drawing.no_state), propose=Partial(_propose, exit_model, stop_below),
-      observe=Partial(drawing.same_state), nodes=gamma, depth=gamma, abstains=stop_below is not None)
+      observe=Partial(drawing.same_state), nodes=gamma, depth=gamma,
+      abstains=stop_below is not None)
 
 
 def _propose(

@@ -17,10 +17,10 @@ from specjax.types import Array, Context, Drafter, Params, Proposal
 def ngram(gamma: int, longest: int = 3, shortest: int = 2) -> Drafter:
   """Drafts `gamma` tokens by matching the last `longest` .. `shortest` tokens with earlier text.
 
-  The longest match wins, the latest among equals. Where the copy reaches the end of the text it goes
-  on with its own beginning, so a repetition is continued for as long as the draft. Without a match
-  the draft is empty (`valid` is false everywhere). Matches of a single token are mostly chance, and
-  scoring their drafts costs more than they bring where a wide pass is not free.
+  The longest match wins, the latest among equals. Where the copy reaches the end of the text it
+  goes on with its own beginning, so a repetition is continued for as long as the draft. Without a
+  match the draft is empty (`valid` is false everywhere). Matches of a single token are mostly
+  chance, and scoring their drafts costs more than they bring where a wide pass is not free.
 
   Raises:
     ValueError: if gamma < 1 or not 1 <= shortest <= longest.
@@ -47,13 +47,14 @@ def _propose(
 
 def _copy(
     text: Array, length: Array, gamma: int, longest: int, shortest: int) -> tuple[Array, Array]:
-  """The tokens int32[gamma] that followed the best match in text int32[S], and whether there is one."""
+  """The tokens int32[gamma] behind the best match in text int32[S], and whether there is one."""
   ends = jnp.arange(text.shape[0])  # a match ends just before this place
   matched = jnp.zeros_like(ends)
   alive = (ends >= 1) & (ends < length)
   for back in range(1, longest + 1):
     alive &= (ends >= back) & (jnp.roll(text, back) == text[length - back]) & (length > back)
     matched += alive.astype(jnp.int32)
-  best = jnp.argmax(matched * text.shape[0] + jnp.where(matched > 0, ends, 0))  # longest first, then latest
+  # The longest match first, then the latest.
+  best = jnp.argmax(matched * text.shape[0] + jnp.where(matched > 0, ends, 0))
   period = jnp.maximum(length - best, 1)
   return text[best + jnp.arange(gamma) % period], matched[best] >= shortest

@@ -22,8 +22,8 @@ def gumbel_acceptance(p: Array, q: Array) -> Array:
 def list_gumbel_bound(p: Array, q: Array, paths: Array | int) -> Array:
   """A lower bound of the acceptance of `list_gumbel` at one position, all K paths drawing from q.
 
-  sum_j K / sum_i (max(p_i / p_j, q_i / q_j) + (K - 1) p_i / p_j) (Rowan, Phan, Khisti, NeurIPS 2025,
-  arXiv 2506.05632, theorem 1). Exact for K = 1, for p = q and where q is a point mass.
+  sum_j K / sum_i (max(p_i / p_j, q_i / q_j) + (K - 1) p_i / p_j) (Rowan, Phan, Khisti, NeurIPS
+  2025, arXiv 2506.05632, theorem 1). Exact for K = 1, for p = q and where q is a point mass.
   """
   return paths * _agreement(p, q, jnp.asarray(paths - 1, p.dtype))
 
@@ -40,7 +40,8 @@ def minhash_acceptance(p: Array, q: Array) -> Array:
 def guarantee(p: Array, q: Array) -> Array:
   """(1 - TV) / (1 + TV), the best acceptance that a rule without communication can promise.
 
-  Bavarian et al., Theory of Computing 2020, arXiv 1612.01041: none does better for every pair of laws.
+  Bavarian et al., Theory of Computing 2020, arXiv 1612.01041:
+  none does better for every pair of laws.
   """
   tv = law.tv(p, q)
   return (1 - tv) / (1 + tv)
@@ -52,5 +53,6 @@ def _agreement(p: Array, q: Array, weight: Array) -> Array:
   Both sides of each quotient are multiplied by p_j q_j, so that no law is divided by.
   """
   both = p * q
-  total = jnp.maximum(p[None, :] * q[:, None], q[None, :] * p[:, None]).sum(-1) + weight * q * p.sum()
+  total = (jnp.maximum(p[None, :] * q[:, None], q[None, :] * p[:, None]).sum(-1)
+           + weight * q * p.sum())
   return jnp.where(both > 0, both / jnp.where(both > 0, total, 1), 0).sum()

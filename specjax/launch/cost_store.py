@@ -31,8 +31,8 @@ def load_or_measure(
   Args:
     setup: what `build` made of `config`; one that drafts, and does not stop early.
     config: the configuration.
-    prompts: the rows that are decoded together, measured with if nothing is stored. Of them only the
-      number and the capacity of the cache are part of what costs are kept under.
+    prompts: the rows that are decoded together, measured with if nothing is stored. Of them only
+      the number and the capacity of the cache are part of what costs are kept under.
     folder: where they are kept; `costs` in the cache folder if not given.
   """
   folder = folder or default.cache_directory() / "costs"
@@ -40,7 +40,9 @@ def load_or_measure(
   path = folder / f"{record.digest(key)[:32]}.json"
   found = _read(path, key)
   if found is None:
-    print("measuring what passes and drafts cost here; it is kept for the next time", file=sys.stderr)
+    print(
+        "measuring what passes and drafts cost here; it is kept for the next time",
+        file=sys.stderr)
     found = costs_lib.measure(
         setup.speculative, setup.params, prompts, config.max_new_tokens, costs_lib.WIDTHS)
     found = costs_lib.with_overheads(

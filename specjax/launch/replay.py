@@ -1,7 +1,8 @@
 """Plays a recorded decoding run again, and says whether every token came out the same.
 
-A record is the JSON that `experiments.decode` writes: its manifest holds seed and configuration, its
-`inputs` what was asked. It may come from anywhere, so it is checked like any other outside file.
+A record is the JSON that `experiments.decode` writes: its manifest holds seed and configuration,
+its `inputs` what was asked. It may come from anywhere, so it is checked like any
+other outside file.
 """
 
 import json
@@ -40,7 +41,8 @@ def load(path: str) -> Record:
     found = json.loads(file.read_text("utf-8").strip().splitlines()[-1])
     manifest, inputs = found["manifest"], found["inputs"]
     conversations = [
-        Conversation(str(c["name"]), str(c["category"]), tuple(map(str, c["turns"])), str(c["source"]))
+        Conversation(
+            str(c["name"]), str(c["category"]), tuple(map(str, c["turns"])), str(c["source"]))
         for c in inputs["conversations"]]
     tokens = [[int(token) for token in answer] for answer in found["tokens"]]
     job = Job(
@@ -94,8 +96,9 @@ def describe(comparison: dict) -> str:
   else:
     token = lambda value: "the end" if value is None else f"token {value}"
     lines = [
-        f"replay: DIFFERS, first in answer {comparison['answer']} at token {comparison['position']}: "
-        f"recorded {token(comparison['recorded'])}, now {token(comparison['replayed'])}"]
+        f"replay: DIFFERS, first in answer {comparison['answer']} "
+        f"at token {comparison['position']}: recorded {token(comparison['recorded'])}, "
+        f"now {token(comparison['replayed'])}"]
   lines += [f"  {name}: recorded {before}, now {now}"
             for name, (before, now) in comparison["changed"].items()]
   return "\n".join(lines)

@@ -38,7 +38,8 @@ def summarise(
       text=[a.text for a in answers],
       prompts=[_of_prompt(a) for a in answers],
       tau=tau,
-      tau_macro=float(np.mean([estimates.ratio(a.counts.emitted, a.counts.rounds) for a in answers])),
+      tau_macro=float(np.mean(
+          [estimates.ratio(a.counts.emitted, a.counts.rounds) for a in answers])),
       alpha=estimates.ratio(accepted.sum(), tested.sum()),
       acceptance_by_position=[estimates.ratio(a, t) for a, t in zip(accepted, tested)],
       acceptance_by_position_joint=[estimates.ratio(a, rounds) for a in accepted],

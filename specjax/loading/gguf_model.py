@@ -63,7 +63,8 @@ class _Metadata:
     value = self.get(key, float, default)
     if not 0 < value < math.inf:
       raise LoadError(
-          f"{self.file.path}: {self.architecture}.{key} should be a positive number, found {value}.")
+          f"{self.file.path}: {self.architecture}.{key} should be a positive number, "
+          f"found {value}.")
     return float(str(np.float32(value)))
 
   def has(self, key: str) -> bool:

@@ -82,10 +82,10 @@ def stopping(stop_below: float | None) -> Array | None:
 def goes_on(likely: Array, logits: Array, stop_below: Array) -> Array:
   """bool[...]: whether a draft whose tokens have log-probability `likely` gets one more.
 
-  It does if the most likely continuation has at least the probability `stop_below`, by the softmax of
-  the drafter's logits as they are: at temperature 0 the law that tokens are drawn from is certain of
-  each. SpecDec++ (Huang et al. 2024, arXiv 2405.19715) stops at such a product, of learned acceptance
-  probabilities; DISCO (Mamou et al. 2024, arXiv 2405.04304) asks a classifier.
+  It does if the most likely continuation has at least the probability `stop_below`, by the softmax
+  of the drafter's logits as they are: at temperature 0 the law that tokens are drawn from is
+  certain of each. SpecDec++ (Huang et al. 2024, arXiv 2405.19715) stops at such a product, of
+  learned acceptance probabilities; DISCO (Mamou et al. 2024, arXiv 2405.04304) asks a classifier.
 
   Only what is known before the next token is drawn may enter. A token that is drawn and then left
   out, because it came out unlikely, would be missing from the law that `Draft.log_q` states.
@@ -125,7 +125,8 @@ def no_state(params: Params, tokens: Array, lengths: Array) -> tuple:
 
 
 def same_state(
-    params: Params, state: PyTree, verdict: Verdict, features: Array | None, lengths: Array) -> PyTree:
+    params: Params, state: PyTree, verdict: Verdict, features: Array | None, lengths: Array
+) -> PyTree:
   """The `observe` of a drafter that has nothing to learn from a round."""
   del params, verdict, features, lengths
   return state

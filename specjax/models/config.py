@@ -59,7 +59,8 @@ class ModelConfig:
           f"ModelConfig.num_heads ({self.num_heads}) must be a multiple of num_kv_heads "
           f"({self.num_kv_heads}).")
     if self.head_dim % 2:
-      raise ValueError(f"ModelConfig.head_dim must be even for rotary positions, got {self.head_dim}.")
+      raise ValueError(
+          f"ModelConfig.head_dim must be even for rotary positions, got {self.head_dim}.")
     if self.dtype not in ("float32", "bfloat16"):
       raise ValueError(f"ModelConfig.dtype must be float32 or bfloat16, got {self.dtype!r}.")
     if self.rope_scaling and self.rope_scaling.kind not in ("linear", "llama3", "yarn"):

@@ -1,4 +1,4 @@
-"""Reads prompts into a cache, in chunks of one width, so that prompt length never causes a compile."""
+"""Reads prompts into a cache, in chunks of one width, so prompt length never causes a compile."""
 
 import jax.numpy as jnp
 from jax import lax

@@ -130,7 +130,7 @@ def target(config: ModelConfig, capture: tuple[int, ...] = ()) -> Target:
 
 
 def early_exit(config: ModelConfig, layers: int) -> Target:
-  """The first `layers` layers, the final norm and the head, over the whole decoder's params and cache.
+  """The first `layers` layers, final norm and head, over the whole decoder's params and cache.
 
   The cache entries of the other layers pass through untouched. Drafts for self-speculation
   (Zhang et al. 2023, arXiv 2309.08168; Elhoushi et al. 2024, arXiv 2404.16710).

@@ -30,8 +30,8 @@ def batch(cells: list[Cell]) -> figure.Figure | figure.Omitted:
   return figure.Figure(
       "batch", "curves", title,
       "Below the line at 1 speculation no longer pays. Measured with 95 % bootstrap intervals over "
-      "prompts; predicted from tau and the costs V and c of a whole batch, so what parts the two is "
-      "that a batch waits for the slowest of its rows. Tokens/s of all rows together.", groups)
+      "prompts; predicted from tau and the costs V and c of a whole batch, so what parts the two "
+      "is that a batch waits for the slowest of its rows. Tokens/s of all rows together.", groups)
 
 
 def _plain(cells: list[Cell]) -> list[figure.Point]:

@@ -20,8 +20,8 @@ def interval(statistic: Callable[[np.ndarray], float], prompts: int) -> list[flo
   Prompts are what a number should generalise over: tokens of one answer are far from independent.
 
   Args:
-    statistic: int[M] indices of drawn prompts -> the number, or NaN where it has none; such draws are
-      left out.
+    statistic: int[M] indices of drawn prompts -> the number, or NaN where it has none;
+      such draws are left out.
     prompts: how many there are.
   """
   if prompts < _FEWEST:

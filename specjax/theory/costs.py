@@ -1,8 +1,8 @@
 """From measured costs and an acceptance probability to the speed of each gamma.
 
-The model is that of `speed`: drafted tokens are accepted independently with probability alpha. What a
-round costs is taken from measurements instead of being assumed: the wide pass, the draft, and what
-surrounds both.
+The model is that of `speed`: drafted tokens are accepted independently with probability alpha.
+What a round costs is taken from measurements instead of being assumed: the wide pass, the
+draft, and what surrounds both.
 """
 
 import math
@@ -12,7 +12,8 @@ import numpy as np
 
 from specjax.theory import speed
 
-MOST_GAMMA = 7  # the longest draft looked for; with the last token it fills the window of strict mode
+# The longest draft looked for; with the last token it fills the window of strict mode.
+MOST_GAMMA = 7
 
 
 class Costs(NamedTuple):
@@ -35,8 +36,8 @@ def window_cost(costs: Costs, width: int) -> float:
   widths = sorted(costs.window)
   if not widths[0] <= width <= widths[-1]:
     raise ValueError(
-        f"V was measured for {widths[0]} to {widths[-1]} rows, not for {width}: there is no cost to "
-        "predict from.")
+        f"V was measured for {widths[0]} to {widths[-1]} rows, not for {width}: "
+        "there is no cost to predict from.")
   return float(np.interp(width, widths, [costs.window[n] for n in widths]))
 
 
@@ -47,8 +48,8 @@ def predict(costs: Costs, alpha: float, gamma: int, drafting: float = 1.0) -> fl
     costs: measured.
     alpha: the probability that a drafted token is accepted.
     gamma: tokens drafted a round.
-    drafting: the part of the rounds that have a draft, less than 1 for drafters that may abstain. If
-      no row has one, the target scores a single token of each.
+    drafting: the part of the rounds that have a draft, less than 1 for drafters that may abstain.
+      If no row has one, the target scores a single token of each.
 
   Raises:
     ValueError: alpha or drafting outside [0, 1], gamma < 0 or beyond the measured widths.

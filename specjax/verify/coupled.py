@@ -14,17 +14,18 @@ def follow(
 ) -> tuple[Array, Array]:
   """Follows the target's own tokens down the draft, for as long as they have been drafted.
 
-  Only the rows that the walk reaches are drawn from, so the noise that is made is that of the emitted
-  tokens. Equal siblings (separate chains with one prefix) are followed together.
+  Only the rows that the walk reaches are drawn from, so the noise that is made is that of the
+  emitted tokens. Equal siblings (separate chains with one prefix) are followed together.
 
   Args:
     keys: key[depth + 1], the keys of the positions after the text.
     draft: the drafted nodes of one row.
-    draw: (key, row int32[], standing bool[N + 1]) -> the target's token int32[] after row `row` of its
-      laws; `standing` marks all rows where the walk stands, `row` is the first of them.
+    draw: (key, row int32[], standing bool[N + 1]) -> the target's token int32[] after row `row` of
+      its laws; `standing` marks all rows where the walk stands, `row` is the first of them.
 
   Returns:
-    The node int32[] where the walk stops, or ROOT, and the token int32[] that was not drafted there.
+    The node int32[] where the walk stops, or ROOT,
+    and the token int32[] that was not drafted there.
   """
   checks.check_position_keys(keys)
 

@@ -14,10 +14,10 @@ from specjax.verify.rule import Rule
 def gumbel() -> Rule:
   """Draws the target's token with the key of its position, and follows it if it was drafted.
 
-  The emitted tokens are the target's own samples, so the text is a function of the seed and the target
-  alone: the same for every drafter, gamma and tree, and the one of plain decoding. The law of the
-  draft is not read. A drafter that draws the token at depth d by `law.sample(keys[d], log_q)` agrees
-  with probability `exact.coupling.gumbel_acceptance`.
+  The emitted tokens are the target's own samples, so the text is a function of the seed and the
+  target alone: the same for every drafter, gamma and tree, and the one of plain decoding. The law
+  of the draft is not read. A drafter that draws the token at depth d by
+  `law.sample(keys[d], log_q)` agrees with probability `exact.coupling.gumbel_acceptance`.
   """
   return Rule(Partial(_walk), lossless=True, coupled=True, trees=True, bottom_up=False)
 

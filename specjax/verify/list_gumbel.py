@@ -18,11 +18,10 @@ def list_gumbel() -> Rule:
   """Draws argmax_x max_k (log p(x) + G_k(x)) over the noise G_k of the paths k that still agree.
 
   The draft is K chains below the root, path k being drawn at depth d by
-  `law.sample(keys.path(keys[d], k), log_q)`, k counting the children of the root; a chain is path 0,
-  and the rule is `gumbel` there. The maximum of
-  independent Gumbel fields is one again, up to a constant, so the text keeps the target's law; but
-  which paths still agree depends on the draft, hence the text is not a function of the seed and the
-  target alone.
+  `law.sample(keys.path(keys[d], k), log_q)`, k counting the children of the root; a chain is
+  path 0, and the rule is `gumbel` there. The maximum of independent Gumbel fields is one again, up
+  to a constant, so the text keeps the target's law; but which paths still agree depends on the
+  draft, hence the text is not a function of the seed and the target alone.
   """
   return Rule(Partial(_walk), lossless=True, coupled=True, trees=True, bottom_up=False)
 
@@ -31,12 +30,14 @@ def _walk(keys: Array, draft: Draft, log_p: Array) -> tuple[Array, Array]:
   checks.check_chains(draft, "list_gumbel")
   chain = walk.chains(draft.parents)
   slots = jnp.arange(max(chain.shape[0], 1), dtype=jnp.int32)
-  # At the root all paths count, the invalid ones too: whether a path was kept may hang on its noise.
+  # At the root all paths count, the invalid ones too:
+  # whether a path was kept may hang on its noise.
   paths = jnp.maximum((draft.parents == ROOT).sum(dtype=jnp.int32), 1)
 
   def draw(key, row, standing):
     agree = jnp.where(
-        standing[0], slots < paths, (standing[None, 1:] & (chain[None, :] == slots[:, None])).any(-1))
+        standing[0], slots < paths,
+        (standing[None, 1:] & (chain[None, :] == slots[:, None])).any(-1))
 
     def hear(k, best):
       louder = lambda: jnp.maximum(

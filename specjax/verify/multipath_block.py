@@ -1,4 +1,4 @@
-"""Greedy multi-path block verification: pick the most promising of K paths, then judge it as a block.
+"""Greedy multi-path block verification: pick the most promising of K paths, judge it as a block.
 
 Thomas and Pal 2026, arXiv 2602.16961.
 """
@@ -17,11 +17,12 @@ from specjax.verify.rule import Judgement, Rule
 def multipath_block() -> Rule:
   """Follows, at every prefix, the drafted token of the highest p / q; then block verification.
 
-  The draft is K chains below the root, drawn independently from one law and of one length (or ended
-  by what stands on the chain itself); equal prefixes are not merged, since a prefix that was drawn
-  twice counts twice. The law of the picked path is that of a maximum of K paths in lexicographic
-  order, and takes the place of q in `block`. With one path the rule is `block`. More paths can accept
-  less: where p = q the pick skews a perfect draft. The order of the tokens is that of `ranks`.
+  The draft is K chains below the root, drawn independently from one law and of one length (or
+  ended by what stands on the chain itself); equal prefixes are not merged, since a prefix that was
+  drawn twice counts twice. The law of the picked path is that of a maximum of K paths in
+  lexicographic order, and takes the place of q in `block`. With one path the rule is `block`.
+  More paths can accept less: where p = q the pick skews a perfect draft. The order of the tokens
+  is that of `ranks`.
   """
   return Rule(Partial(_judge), lossless=True, coupled=False, trees=True, bottom_up=True)
 
@@ -140,9 +141,10 @@ def _law_of_the_pick(log_p: Array, log_q: Array, share: Array, paths: Array) -> 
 
   Let a prefix have probability x, and let A be the probability that a random path ranks strictly
   below it: the best of K paths starts with it with probability (A + x)^K - A^K. Only the share
-  s = x / (A + x) is carried, which neither underflows on long paths nor loses digits to A. With B the
-  mass strictly below a token, the token's own A is b = 1 - s + s B times the A + x of the prefix, its
-  A + x is g = b + s q times it, and its share s q / g. So its conditional probability is
+  s = x / (A + x) is carried, which neither underflows on long paths nor loses digits to A. With B
+  the mass strictly below a token, the token's own A is b = 1 - s + s B times the A + x of the
+  prefix, its A + x is g = b + s q times it, and its share s q / g.
+  So its conditional probability is
 
     (g^K - b^K) / (1 - (1 - s)^K) = q h(g, b) / h(1, 1 - s),   h(g, b) = sum_{i < K} g^i b^(K-1-i),
 

@@ -4,12 +4,12 @@ The greedy multi-path rule needs, for every token of the vocabulary, the probabi
 ranks at or below it. To know that is to know the order, so with the plain order it takes a sort of
 the vocabulary. The order here can be summed without one. Tokens compare by
 
-    the cell of log(p / q), 1 / 16 wide,  then the id, the first 32 ids counting as one,  then p / q,
-    then the id,
+    the cell of log(p / q), 1 / 16 wide,  then the id, the first 32 ids counting as one,
+    then p / q,  then the id,
 
-which is p / q ascending with ties by id for up to 32 tokens, and for more of them up to the width of
-a cell. The rule is lossless under any strict order, so long as the choice of a path and the sums use
-the same one; hence both are here.
+which is p / q ascending with ties by id for up to 32 tokens, and for more of them up to the width
+of a cell. The rule is lossless under any strict order, so long as the choice of a path and the sums
+use the same one; hence both are here.
 """
 
 import jax.numpy as jnp

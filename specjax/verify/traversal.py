@@ -19,20 +19,20 @@ from specjax.verify.rule import Judgement, Rule
 def traversal() -> Rule:
   """Tests leaves first; a rejected node is taken away, and its parent judged by what is left.
 
-  A child x of a node with weight w and law B weighs min(1, w B(x) / S(x)), S being the law that x was
-  drawn from. If x is rejected, [w B - S]+ gives the parent its new law, and Z / (Z + 1 - w) its new
-  weight. Since `Draft.log_q` records the law of each node given its earlier siblings, S after a
+  A child x of a node with weight w and law B weighs min(1, w B(x) / S(x)), S being the law that x
+  was drawn from. If x is rejected, [w B - S]+ gives the parent its new law, and Z / (Z + 1 - w) its
+  new weight. Since `Draft.log_q` records the law of each node given its earlier siblings, S after a
   rejection is simply the next sibling's record: q again for independent siblings, q without the
   rejected token for siblings drawn without replacement. So one formula serves both, as it serves
   independent paths, whether they stay apart below the root or have equal prefixes merged.
 
   As in `residuals`, the laws need not be kept: with M the mass of u = [p - sum c_i S_i]+ over the
-  children taken so far, B is u / M, the next child has c = M / w, and Z = w M' / M with the new mass
-  M'. The first child takes one pass over the vocabulary, so a chain takes one for each node.
+  children taken so far, B is u / M, the next child has c = M / w, and Z = w M' / M with the new
+  mass M'. The first child takes one pass over the vocabulary, so a chain takes one for each node.
 
-  On a chain the rule is `block`. Each node's numbers are those that hold once everything before it in
-  post-order was rejected, and depend on its ancestors and their earlier children only: one pass in
-  index order finds them.
+  On a chain the rule is `block`. Each node's numbers are those that hold once everything before
+  it in post-order was rejected, and depend on its ancestors and their earlier children only: one
+  pass in index order finds them.
   """
   return Rule(Partial(_judge), lossless=True, coupled=False, trees=True, bottom_up=True)
 

@@ -22,7 +22,8 @@ drafter = drafters.layer_skip(transformer.early_exit(toys.TINY, 1), 3)
 for rule, strict in ((verify.gumbel(), True), (verify.block(), False)):
   decoder = decode.speculative(target, drafter, rule, logits.temperature(5.0), strict)
   found = decode.generate(
-      decoder, keys.from_seed(3), Params(toys.tiny_params(1)), np.array([[1, 2, 3]]), np.array([3]), 40)
+      decoder, keys.from_seed(3), Params(toys.tiny_params(1)), np.array([[1, 2, 3]]),
+      np.array([3]), 40)
   print(found.tokens.tolist())
 print(jax.device_count())
 """
@@ -31,7 +32,8 @@ print(jax.device_count())
 def output(devices: int) -> list[str]:
   flag = f"--xla_force_host_platform_device_count={devices}"
   done = subprocess.run(
-      [sys.executable, "-c", SCRIPT], cwd=ROOT, check=True, capture_output=True, text=True, timeout=1200,
+      [sys.executable, "-c", SCRIPT], cwd=ROOT, check=True, capture_output=True, text=True,
+      timeout=1200,
       env={**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": flag, "PYTHONPATH": str(ROOT)})
   return done.stdout.splitlines()
 

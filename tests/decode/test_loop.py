@@ -173,10 +173,12 @@ def test_caches_are_updated_in_place(name):
       "layer_skip": drafters.layer_skip(transformer.early_exit(config, 4), 3)}[name]
   decoder = decode.autoregressive(target, WARM) if drafter is None else decode.speculative(
       target, drafter, verify.token(), WARM)
-  prepared = loop.prepare(target, decoder.room, np.ones((1, 5), int), np.array([5]), 200, (2,), None)
+  prepared = loop.prepare(
+      target, decoder.room, np.ones((1, 5), int), np.array([5]), 200, (2,), None)
   params = Params(transformer.param_shapes(config))
   compiled = loop._run.lower(decoder, KEY, params, *prepared).compile()
-  loops = compiled.as_text().split("\nENTRY ")[0]  # before them the zeros of every layer are copies of one
+  # Before the loops the zeros of every layer are copies of one.
+  loops = compiled.as_text().split("\nENTRY ")[0]
   assert not re.search(r"= f32\[3,512,64\]\S* copy\(", loops)
   memory = compiled.memory_analysis()
   size = lambda tree: sum(x.size * x.dtype.itemsize for x in jax.tree.leaves(tree))

@@ -1,7 +1,7 @@
 """Drafts that end early, through the compiled decoder.
 
-The sampled statistic is that of `test_joint`: Pearson's chi-square over the 64 texts of three tokens,
-n = 200 000, false-alarm rate 1e-6, seeds fixed; the mutant must exceed the bar by far.
+The sampled statistic is that of `test_joint`: Pearson's chi-square over the 64 texts of three
+tokens, n = 200 000, false-alarm rate 1e-6, seeds fixed; the mutant must exceed the bar by far.
 """
 
 import functools
@@ -43,7 +43,8 @@ def leaving_out(drafter: Drafter, below: float) -> Drafter:
     valid = jnp.cumprod(chosen >= np.log(below).astype(np.float32), axis=1, dtype=jnp.int32) > 0
     return proposal._replace(draft=draft._replace(valid=valid))
 
-  return Drafter(drafter.init, Partial(propose), drafter.observe, drafter.nodes, drafter.depth, True)
+  return Drafter(
+      drafter.init, Partial(propose), drafter.observe, drafter.nodes, drafter.depth, True)
 
 
 def test_leaving_out_an_unlikely_token_is_caught():

@@ -52,7 +52,7 @@ def test_logits_are_the_same_bits_wherever_they_stand_in_the_window():
   slow = decode.autoregressive(TARGET, cold, strict=True)
   fast = decode.speculative(
       TARGET, drafters.autoregressive(TARGET, 5), verify.token(), cold, strict=True)
-  same = Params(PARAMS.target, PARAMS.target)  # the drafter is the target: whole blocks are accepted
+  same = Params(PARAMS.target, PARAMS.target)  # the target drafts: whole blocks are accepted
   final = []
   for decoder in (slow, fast):
     rounds = decode.stream(decoder, KEY, same, PROMPTS[:1], LENGTHS[:1], 30)

@@ -67,7 +67,7 @@ def _siblings(key, log_q):
 
 
 def paths_drafter(table_logits, paths: int, gamma: int) -> Drafter:
-  """A drafter of independent chains over a table of order 1, path k drawn with `keys.path(key, k)`."""
+  """Drafts independent chains over a table of order 1, path k drawn with `keys.path(key, k)`."""
   propose = functools.partial(_propose_paths, paths, gamma)
   return Drafter(
       init=Partial(drawing.no_state), propose=Partial(propose, table_logits),

@@ -61,7 +61,8 @@ def test_order_of_the_values_on_random_pairs():
     np.testing.assert_allclose(over(coupling.list_gumbel_bound, 1), gumbel, rtol=0, atol=1e-12)
     assert (np.diff([over(coupling.list_gumbel_bound, k) for k in (1, 2, 4, 8)], axis=0) > 0).all()
     assert (over(coupling.guarantee) <= minhash + 1e-12).all()
-    assert (minhash <= gumbel + 1e-12).all() and (gumbel <= over(lambda p, q: 1 - law.tv(p, q)) + 1e-12).all()
+    assert ((minhash <= gumbel + 1e-12).all()
+            and (gumbel <= over(lambda p, q: 1 - law.tv(p, q)) + 1e-12).all())
 
 
 def test_two_tokens_reach_the_overlap():

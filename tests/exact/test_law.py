@@ -50,7 +50,8 @@ def test_sure_nodes(bottom_up):
   np.testing.assert_allclose(_law(bottom_up, accept=(0., 0., 0., 0.)), [1, 0, 0, 0, 0], atol=0)
 
 
-@pytest.mark.parametrize("rule", [verify.token(), verify.block(), verify.match(), verify.traversal()])
+@pytest.mark.parametrize(
+    "rule", [verify.token(), verify.block(), verify.match(), verify.traversal()])
 def test_no_nodes(rule):
   nothing = Draft(
       jnp.zeros(0, jnp.int32), jnp.zeros(0, jnp.int32), jnp.zeros((0, 3)), jnp.zeros(0, bool))

@@ -80,7 +80,8 @@ def test_leaving_out_a_token_for_what_it_is_is_a_bias(made, name):
 def test_what_goes_on_by_hand():
   logits = jnp.log(jnp.asarray([[.5, .3, .2], [.9, .05, .05]]))
   half, almost = jnp.log(.5), jnp.log(.99)
-  goes = lambda likely, stop: drawing.goes_on(jnp.asarray(likely), logits, jnp.float32(stop)).tolist()
+  goes = lambda likely, stop: drawing.goes_on(
+      jnp.asarray(likely), logits, jnp.float32(stop)).tolist()
   assert goes([0., 0.], .6) == [False, True]
   assert goes([half, half], .4) == [False, True]  # .25 and .45
   assert goes([almost, almost], .99) == [False, False]

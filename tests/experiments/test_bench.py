@@ -18,7 +18,8 @@ TINY = pathlib.Path(__file__).parents[1] / "loading" / "goldens" / "qwen2"
 def outcomes(tmp_path_factory):
   folder = tmp_path_factory.mktemp("bench")
   (folder / "prompts.jsonl").write_text(
-      '{"prompt": "the cat the cat the", "category": "a"}\n{"prompt": "a hot dog", "category": "b"}\n')
+      '{"prompt": "the cat the cat the", "category": "a"}\n'
+      '{"prompt": "a hot dog", "category": "b"}\n')
   good = [
       f"--config.target={TINY}", "--config.max_new_tokens=6", "--config.gamma=3",
       f"--prompts={folder / 'prompts.jsonl'}", "--drafter=ngram", "--repeats=1"]
@@ -65,9 +66,10 @@ def test_what_a_run_prints(outcomes):
 
 
 @pytest.mark.parametrize("index, said", [
-    (1, "--section: 'speed' is none"), (2, "config.temperature is 0"), (3, "config.gamma is at least 1"),
-    (4, "--peer_python=/no/such/python: cannot be started"), (5, "did you mean 'token'?"),
-    (6, "repeats"), (7, "rotary frequencies that are stretched (linear)")])
+    (1, "--section: 'speed' is none"), (2, "config.temperature is 0"),
+    (3, "config.gamma is at least 1"), (4, "--peer_python=/no/such/python: cannot be started"),
+    (5, "did you mean 'token'?"), (6, "repeats"),
+    (7, "rotary frequencies that are stretched (linear)")])
 def test_bad_input_is_one_paragraph(outcomes, index, said):
   code, _, err = outcomes[1][index]
   lines = err.strip().splitlines()

@@ -19,8 +19,8 @@ from specjax.models.config import ModelConfig, RopeScaling
 from specjax.types import Params
 
 SHAPE = dict(
-    vocab_size=40, hidden_size=32, mlp_size=48, num_layers=2, num_heads=4, num_kv_heads=2, head_dim=8,
-    max_length=512)
+    vocab_size=40, hidden_size=32, mlp_size=48, num_layers=2, num_heads=4, num_kv_heads=2,
+    head_dim=8, max_length=512)
 
 
 def fake_llama(folder: pathlib.Path) -> None:
@@ -174,7 +174,8 @@ def test_kernels_in_small():
   assert "DIFFERENT TOKENS" in tables.logits(found._replace(same=False))
   judged = kernels.verification(["token", "gumbel"], batch=2, gamma=3, vocab=50, repeats=1)
   assert list(judged.ratio) == ["token", "gumbel"]
-  assert all(judged.ratio[name] == judged.seconds[name] / judged.copy_seconds for name in judged.ratio)
+  assert all(
+      judged.ratio[name] == judged.seconds[name] / judged.copy_seconds for name in judged.ratio)
   assert "B = 2, gamma = 3, V = 50" in tables.verify(judged)
 
 

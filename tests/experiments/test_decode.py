@@ -1,4 +1,4 @@
-"""`python -m experiments.decode` with a tiny model: what it prints, and what it says of bad input."""
+"""`python -m experiments.decode` with a tiny model: what it prints, and says of bad input."""
 
 import json
 import pathlib
@@ -71,7 +71,9 @@ def test_what_a_run_prints(files):
 def test_a_chosen_gamma_is_played_again(files):
   """The replay measures nothing. In strict mode, where there is one width to measure."""
   out = files / "chosen"
-  drafts = [TARGET, SHORT, "--config.drafter=layer_skip:1", "--prompt=the cat", "--json", "--config.strict"]
+  drafts = [
+      TARGET, SHORT, "--config.drafter=layer_skip:1", "--prompt=the cat", "--json",
+      "--config.strict"]
   first, replayed, stopping = decode(
       [*drafts, "--config.gamma=auto", f"--out={out}"],
       [f"--replay={out / 'decode.json'}", "--json"],
@@ -125,5 +127,6 @@ def test_bad_input_is_answered_in_one_paragraph(files):
 
 def test_help_shows_the_flags():
   (code, out, err), = decode(["--help"])
-  for flag in ("--config", "--prompt", "--prompts", "--seed", "--out", "json", "apply_chat_template"):
+  for flag in (
+      "--config", "--prompt", "--prompts", "--seed", "--out", "json", "apply_chat_template"):
     assert flag in out + err

@@ -21,8 +21,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 def run(command_lines: list[list[str]], cwd=ROOT, **environment) -> list[tuple[int, str, str]]:
   """(exit code, stdout, stderr) of `python -m MODULE ARGUMENTS...` for each list of these.
 
-  All of them run in an environment that differs from this one by `environment`. Programs are compiled
-  without most optimisations: compiling is nearly all that such short runs do.
+  All of them run in an environment that differs from this one by `environment`. Programs are
+  compiled without most optimisations: compiling is nearly all that such short runs do.
   """
   done = subprocess.run(
       [sys.executable, __file__], input=json.dumps(command_lines), text=True,

@@ -63,7 +63,8 @@ def test_the_grid_varies_everything_it_claims():
 
 def test_gaps_include_the_noise(subject):
   """At a temperature the decisive gap is that of the noisy scores, and differs between rows."""
-  gaps = {audit._gap(subject, case(temperature=t), KEY, row, []) for t in (0, 0.7) for row in (0, 1)}
+  gaps = {
+      audit._gap(subject, case(temperature=t), KEY, row, []) for t in (0, 0.7) for row in (0, 1)}
   assert len(gaps) == 4 and min(gaps) > 0
 
 

@@ -10,8 +10,8 @@ from tests.launch import toys
 
 def answer(stop, temperature=1.0, text="abab", length=40):
   found, = play.play(
-      toys.setup(temperature), [prompts.single(text)], toys.KEY, max_new_tokens=length, batch_size=1,
-      template=True, stop=stop)
+      toys.setup(temperature), [prompts.single(text)], toys.KEY, max_new_tokens=length,
+      batch_size=1, template=True, stop=stop)
   return found
 
 

@@ -55,7 +55,7 @@ def test_a_loop_updates_the_cache_in_place(batch, width):
 
 @pytest.mark.parametrize("width", [2, 4, 8])
 def test_the_head_multiplies_columns(width):
-  """The product that makes the logits is [V, T]; merged with its transposition it is ten times slower."""
+  """The product for the logits is [V, T]; merged with its transposition it is ten times slower."""
   text = compiled(decoding, 1, width).as_text()
   made = lambda shape: re.findall(rf"f32\[{shape}\]\S* dot\(", text)
   assert made(f"1009,{width}") and not made(f"{width},1009")

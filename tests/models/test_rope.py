@@ -40,7 +40,8 @@ def test_frequencies_are_those_of_the_reference(name):
 
 def test_llama3_keeps_short_waves_and_stretches_long_ones():
   config = SCALINGS["llama3.1"]
-  ratio = rope.frequencies(dataclasses.replace(config, rope_scaling=None)) / rope.frequencies(config)
+  ratio = (rope.frequencies(dataclasses.replace(config, rope_scaling=None))
+           / rope.frequencies(config))
   waves = 2 * math.pi * 5e5 ** (np.arange(64) / 64)
   np.testing.assert_allclose(ratio[waves < 8192 / 4], 1, rtol=1e-12)
   np.testing.assert_allclose(ratio[waves > 8192], 8, rtol=1e-12)
@@ -50,7 +51,8 @@ def test_llama3_keeps_short_waves_and_stretches_long_ones():
 
 def test_yarn_keeps_fast_planes_and_stretches_slow_ones():
   config = SCALINGS["qwen2.5"]
-  ratio = rope.frequencies(dataclasses.replace(config, rope_scaling=None)) / rope.frequencies(config)
+  ratio = (rope.frequencies(dataclasses.replace(config, rope_scaling=None))
+           / rope.frequencies(config))
   turns = 32768 * 1e6 ** -(np.arange(64) / 64) / (2 * math.pi)
   np.testing.assert_allclose(ratio[turns > 33], 1, rtol=1e-12)
   np.testing.assert_allclose(ratio[turns < 0.8], 4, rtol=1e-12)

@@ -77,7 +77,7 @@ def test_other_rows_do_not_matter():
 
 @pytest.mark.parametrize("junk", [PAD, 0, LLAMA.vocab_size, np.iinfo(np.int32).max])
 def test_padding_is_harmless(junk):
-  """Whatever stands after a row's tokens, and in tokens that see nothing, real tokens do not feel."""
+  """What stands after a row's tokens, and in tokens that see nothing, real tokens do not feel."""
   tokens = tokens_of(1, 8)
   expected = fresh(tokens).logits[:, :5]
   tokens[:, 5:] = junk

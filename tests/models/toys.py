@@ -36,7 +36,7 @@ ROUNDING = dict(rtol=0, atol=3e-5)
 
 
 def params_of(config: ModelConfig, seed: int = 0):
-  """Random weights, with norms away from 1 and biases away from 0, where `init_params` leaves them."""
+  """Random weights, with norms away from 1 and biases from 0, where `init_params` leaves them."""
   params = transformer.init_params(config, jax.random.key(seed))
   leaves, tree = jax.tree.flatten(params)
   keys = jax.random.split(jax.random.key(seed + 1), len(leaves))

@@ -1,7 +1,8 @@
 """Rules that judge from the end, written down a second time as the papers print them, and mutated.
 
-Each takes a `toys.Case` and returns the law float64[N + 1, V] of the round: P(the walk stops at the
-row, the extra token). Chains are full (no invalid node). Keyword arguments select published mistakes.
+Each takes a `toys.Case` and returns the law float64[N + 1, V] of the round: P(the walk stops at
+the row, the extra token). Chains are full (no invalid node). Keyword arguments
+select published mistakes.
 """
 
 import numpy as np
@@ -89,7 +90,7 @@ UPDATES = {  # of a parent's weight, given it, the residual's mass and q of the 
 
 
 def traversal(case, update="block"):
-  """Traversal verification (Weng et al. 2025, section 3): take leaves away until one is accepted."""
+  """Traversal verification (Weng et al. 2025, section 3): remove leaves until one is accepted."""
   left = {n for n in range(len(case.tokens)) if case.valid[n]}
   w, laws = {0: 1.}, {row: case.p[row].copy() for row in range(len(case.p))}
   children = lambda row: [n for n in sorted(left) if case.parents[n] == row - 1]

@@ -1,8 +1,8 @@
 """Whole rounds over small systems: every draft with its probability, the text's law, E[tau].
 
-Written in numpy and apart from `specjax.exact`, so that the two check each other. A system is a pair
-of tables; a table is a list with one array float64[V^d, V] for each depth d, the law after each text
-of d tokens, texts being numbered as digits in base V.
+Written in numpy and apart from `specjax.exact`, so that the two check each other. A system is a
+pair of tables; a table is a list with one array float64[V^d, V] for each depth d, the law after
+each text of d tokens, texts being numbered as digits in base V.
 """
 
 import functools
@@ -22,8 +22,8 @@ PAIRS = dict(AB=toys.AB, P3=toys.P3, S3=S3, R3=R3)
 
 LOT = 256  # drafts that are judged at once
 
-# Kinds of siblings: drawn independently; never like an earlier one; independently, then nodes of one
-# text merged into the first of them.
+# Kinds of siblings: drawn independently; never like an earlier one; independently, then nodes of
+# one text merged into the first of them.
 INDEPENDENT, WITHOUT, MERGED = "independent", "without replacement", "merged"
 
 
@@ -78,7 +78,7 @@ def random(seed, number, vocab, depth):
 
 
 def degenerate(vocab, depth):
-  """Named systems at the edges: equal, disjoint, point masses, ties, a law that covers the other."""
+  """Named systems at the edges: equal, disjoint, point masses, ties, a law covering the other."""
   rng = np.random.default_rng(7)
   rows = [vocab**d for d in range(depth + 1)]
   some = [rng.dirichlet(np.ones(vocab), n) for n in rows]
@@ -121,7 +121,7 @@ def drafts(system, parents, siblings=INDEPENDENT) -> Drafts:
           first[same, n + 1], valid[same, n] = m + 1, False
       mass = own.sum(-1)
       own = np.where(mass[:, None] > 0, own / np.where(mass > 0, mass, 1)[:, None], np.nan)
-      if siblings == WITHOUT:  # where no token is left the node is not drafted, and no case of token
+      if siblings == WITHOUT:  # with no token left the node is not drafted, and no case of token
         valid[:, n] = (mass > 0) & (valid[:, parent] if parent >= 0 else True)
         chance = np.where(valid[:, n], own[np.arange(number), tokens[:, n]], tokens[:, n] == 0)
         weight *= chance
@@ -171,7 +171,7 @@ def literal(rule, drafts_, **options):
 
 
 def text_law(system, drafts_, laws_):
-  """float64[V^(D + 1)]: the law of the first D + 1 tokens, the round's own and samples of p after."""
+  """float64[V^(D + 1)]: the law of the first D + 1 tokens, the round's own, then samples of p."""
   vocab, depth = system.p[0].shape[1], drafts_.depth.max()
   at_length = [np.zeros(vocab ** (d + 1)) for d in range(depth + 1)]
   for row, d in enumerate(drafts_.depth):

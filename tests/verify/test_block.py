@@ -11,7 +11,8 @@ from specjax import verify
 from specjax.types import Draft, PAD
 from tests.verify import papers, rounds, toys
 
-PUBLISHED = {  # E[tau] by gamma; the first row is the motivating example of the paper and its sequel
+# E[tau] by gamma; the first row is the motivating example of the paper and its sequel.
+PUBLISHED = {
     "AB": {1: 2 / 3, 2: 11 / 9, 3: 5 / 3, 4: 166 / 81, 5: 64 / 27, 6: 1933 / 729},
     "P3": {1: 7 / 10, 2: 5 / 4, 3: 213 / 125},
     "S3": {1: 1 / 2, 2: 17 / 20, 3: 109 / 100},
@@ -118,7 +119,8 @@ def test_nodes_that_were_not_drafted_are_not_looked_at():
   long = full._replace(q=q, tokens=tokens.clip(PAD), valid=np.array([True, True, False, False]))
   long.tokens[:2] = [1, 0]
   short = long._replace(
-      tokens=long.tokens[:2], parents=long.parents[:2], q=q[:2], valid=np.ones(2, bool), p=long.p[:3])
+      tokens=long.tokens[:2], parents=long.parents[:2], q=q[:2], valid=np.ones(2, bool),
+      p=long.p[:3])
   ours, theirs = decide(long), decide(short)
   np.testing.assert_array_equal(ours.accept, np.append(theirs.accept, [0, 0]))
   np.testing.assert_array_equal(ours.log_next[:3], theirs.log_next)

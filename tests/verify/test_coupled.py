@@ -33,7 +33,7 @@ def position_keys(seed, number, length=DEPTH + 1):
 
 
 def flat(table):
-  """float32[texts, V]: the log laws of all texts of a table, those of d tokens from (V^d - 1) / 2."""
+  """float32[texts, V]: log laws of all texts of a table, those of d tokens from (V^d - 1) / 2."""
   return jnp.asarray(np.concatenate(toys.log(np.concatenate(table)[None])), jnp.float32)
 
 
@@ -184,8 +184,10 @@ def test_gumbel_text_depends_on_the_seed_and_the_target_alone():
   fields = position_keys(0, N)
   expected = np.asarray(plain(fields, flat(SYSTEM.p)))
   for q, parents, key_of in (
-      (SYSTEM.q, rounds.chain(2), shared), (rounds.pair("P3", DEPTH).q, rounds.chain(2), shared),
-      (SYSTEM.q, rounds.tree(2, 1), of_path), (rounds.pair("R3", DEPTH).q, rounds.tree(2, 1), of_path)):
+      (SYSTEM.q, rounds.chain(2), shared),
+      (rounds.pair("P3", DEPTH).q, rounds.chain(2), shared),
+      (SYSTEM.q, rounds.tree(2, 1), of_path),
+      (rounds.pair("R3", DEPTH).q, rounds.tree(2, 1), of_path)):
     texts, accepted = many(verify.gumbel(), fields, rounds.System(SYSTEM.p, q), parents, key_of)
     np.testing.assert_array_equal(texts, expected)
     assert set(accepted) == {0, 1, 2}
@@ -236,14 +238,15 @@ def test_a_single_key_is_refused():
 
 
 def test_draft_noise_reused_in_the_residual_is_a_bias():
-  """Why token's extra token has a key of its own: noise that chose the draft is not fresh any more."""
+  """Why token's extra token has a key of its own: noise that chose the draft is no longer fresh."""
   p, q = (jnp.array(x, jnp.float32) for x in ((.1, .5, .4), (.7, .2, .1)))
 
   def first(key):
     noise_key, coin_key = jax.random.split(key)
     token = law.sample(noise_key, jnp.log(q))
     accepted = jax.random.uniform(coin_key) * q[token] < p[token]
-    return jnp.where(accepted, token, law.sample(noise_key, law.log_residual(jnp.log(p), jnp.log(q))))
+    return jnp.where(
+        accepted, token, law.sample(noise_key, law.log_residual(jnp.log(p), jnp.log(q))))
 
   tokens = jax.jit(jax.vmap(first))(jax.random.split(jax.random.key(9), N))
   share = np.bincount(np.asarray(tokens), minlength=3) / N

@@ -62,7 +62,8 @@ def test_each_draft_as_the_paper_prints_it():
 
 def test_one_path_is_block():
   cases = toys.random_cases(6, 40, 4, 4, "chain") + toys.random_cases(7, 20, 4, 4, "point masses")
-  cases = [case for case in cases if (case.parents == np.arange(-1, 3)).all() and case.q is not None]
+  cases = [
+      case for case in cases if (case.parents == np.arange(-1, 3)).all() and case.q is not None]
   assert len(cases) >= 40
   np.testing.assert_allclose(
       toys.laws_of(RULE, cases), toys.laws_of(verify.block(), cases), rtol=0, atol=1e-12)

@@ -44,8 +44,8 @@ COUPLED = {
     "gumbel": (verify.gumbel(), "one law"),
     "list_gumbel": (verify.list_gumbel(), "paths apart"),
 }
-# What a rule may move, of the mass 1, into cells that have none in exact arithmetic: kseq rounds its
-# rho up by so much, under which law and losslessness are exact again.
+# What a rule may move, of the mass 1, into cells that have none in exact arithmetic: kseq rounds
+# its rho up by so much, under which law and losslessness are exact again.
 ROUNDED = {"kseq": 4 * float(np.finfo(np.float32).eps)}
 DRAFTS = 2
 TESTS = DRAFTS * (len(RULES) + len(COUPLED))
