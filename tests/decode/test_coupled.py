@@ -157,8 +157,10 @@ def test_the_joint_law_is_the_targets(rule):
   assert test_joint.chi_square(test_joint.decoder_of(rule)) < test_joint.BAR
 
 
-@pytest.mark.parametrize("rule", [verify.list_gumbel(), verify.recursive(), verify.traversal()],
-                         ids=["list_gumbel", "recursive", "traversal"])
+@pytest.mark.parametrize("rule", [
+    pytest.param(verify.list_gumbel(), id="list_gumbel"),
+    pytest.param(verify.recursive(), id="recursive", marks=pytest.mark.full),
+    pytest.param(verify.traversal(), id="traversal", marks=pytest.mark.full)])
 def test_several_paths_keep_the_joint_law_and_help(rule):
   """Two independent paths of two tokens: the target's joint law, and fewer rounds than with one."""
   decoders = [test_joint.decoder_of(rule, toys.paths_drafter(DRAFT, paths, 2), logits.chain())
