@@ -20,7 +20,7 @@ DEFINITIONS = {
     "c": "one draft step / one target pass over a single row, measured",
     "V(n)": "target pass over n rows / target pass over a single row, measured",
     "predicted": "tau / (V(gamma + 1) + s c), with s = gamma, or the mean steps of drafts that end "
-                 "early; `auto` also counts the overhead of rounds",
+                 "early; gamma=auto also counts the overhead of rounds",
     "(macro)": "the mean over prompts of the number before it, which is a ratio of sums",
     "(low-high)": "the 95 % interval, a bootstrap over prompts, where there are five or more; the "
                   "seeds of a prompt are added up first",
