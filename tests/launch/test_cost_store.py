@@ -54,7 +54,7 @@ def test_costs_are_measured_once_for_each_key(measured, tmp_path):
     lambda text: text.replace('"16"', '"x"'),
     lambda text: text.replace('"draft_step"', '"other"'),
     lambda text: text.replace('"float32"', '"float64"'),
-], ids=str)
+])
 def test_a_broken_file_is_measured_again(measured, tmp_path, damage, caplog):
   load(tmp_path)
   path, = tmp_path.iterdir()
