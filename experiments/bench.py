@@ -126,8 +126,8 @@ def _model(bench: Bench):
         tables.Goal("V(8)", found.relative[8], False, 1.7)]
     goals += [tables.Goal(f"outside of passes, {name}", each.fraction, False, 0.05)
               for name, each in found.rounds.items() if name != _COUPLED]
-    # Without models every token is guessed, so the noise is that of gamma + 1 tokens: more than that
-    # of a real round, which emits tau.
+    # Without models every token is guessed, so the noise is that of gamma + 1 tokens: more than
+    # that of a real round, which emits tau.
     coins, coupled = list(found.rounds.values())[1], found.rounds[_COUPLED]
     noise = (coupled.outside - coins.outside) / coupled.round
     goals.append(tables.Goal("noise of a coupled round", noise, False, 0.1))

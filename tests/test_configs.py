@@ -46,7 +46,7 @@ def in_small(path, folder) -> list[str]:
   return small + ([prompts] if "experiments.bench" not in command(path) else [prompts, *BENCH])
 
 
-BENCH = ["--section=model", "--drafter=ngram", "--repeats=1"]
+BENCH = ["--section=logits", "--repeats=1"]
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,9 @@ def greedy_texts(penalty, drafter):
       decoder, KEY, toys.tiny_params(0), PROMPTS, LENGTHS, 40).tokens)
 
 
-@pytest.mark.parametrize("name", PENALTIES)
+@pytest.mark.parametrize("name", [
+    name if name == "repetition" else pytest.param(name, marks=pytest.mark.full)
+    for name in PENALTIES])
 def test_penalties_see_every_token_of_a_round(name):
   """Speculative text under a penalty is the plain one, which differs from that without it."""
   plain = greedy_texts(PENALTIES[name], None)

@@ -84,7 +84,8 @@ def check(setting, name, gamma, batch, count, tokens, strict):
 
 
 @pytest.mark.parametrize("name, gamma, batch", [
-    ("ngram", 3, 1), ("layer_skip", 2, 2), ("autoregressive", 1, 1)])
+    ("ngram", 3, 1), ("layer_skip", 2, 2),
+    pytest.param("autoregressive", 1, 1, marks=pytest.mark.full)])
 def test_greedy_text_is_the_plain_text(setting, name, gamma, batch):
   check(setting, name, gamma, batch, count=2, tokens=24, strict=False)
 
