@@ -78,6 +78,6 @@ def path(key: Array, index: Array | int) -> Array:
   a draft of one path is coupled to the target as it is under `gumbel`.
   """
   index = jnp.asarray(index, jnp.int32)
-  # The position's key is drawn from too. Its bits come from counters up to the vocabulary's size,
-  # the keys of further paths from counters just below 2^32: none is used twice.
+  # The position's key is drawn from too. Its bits come from counters up to twice the vocabulary's
+  # size, the keys of further paths from counters just below 2^32: none is used twice.
   return jnp.where(index == 0, key, jax.random.fold_in(key, -index))

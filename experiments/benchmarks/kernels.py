@@ -96,9 +96,16 @@ def _verifying(name: str, draft: Draft, log_p: Array) -> tuple[Callable, ...]:
   key = jax.random.key(1)
   if rule.coupled:
     field = keys.positions(key, rows, jnp.zeros_like(rows), log_p.shape[1])
+    draft = draft._replace(tokens=_coupled(field[:, :-1], draft.log_q))
   else:
     field = keys.verify(key, rows, jnp.int32(0))
   return jax.jit(jax.vmap(rule.verify)), field, draft, log_p
+
+
+@jax.jit
+def _coupled(field: Array, log_q: Array) -> Array:
+  """The tokens int32[B, N] of chains drawn with the noise that the rule will read."""
+  return jax.vmap(jax.vmap(logits.sample))(field, log_q)
 
 
 @functools.partial(jax.jit, static_argnums=(0, 1, 2))

@@ -2,7 +2,8 @@
 
 from specjax.logits.draw import draw
 from specjax.logits.intersect import intersect
-from specjax.logits.law import log_law, log_residual, noise, residual, sample, tv
+from specjax.logits.law import log_law, log_residual, residual, sample, tv
+from specjax.logits.noise import noise
 from specjax.logits.penalty import (
     frequency_penalty,
     presence_penalty,

@@ -8,6 +8,7 @@ with one key are coupled (Daliri, Musco, Suresh 2024, arXiv 2408.07978).
 import jax
 import jax.numpy as jnp
 
+from specjax.logits.noise import noise
 from specjax.logits.number import widen
 from specjax.logits.select import argmax
 from specjax.logits.transform import apply
@@ -22,15 +23,6 @@ def log_law(logits: Array, transform, counts: Array | None = None) -> Array:
   left, gives NaN in the whole row: callers must look for it, it never turns into a token here.
   """
   return jax.nn.log_softmax(apply(transform, widen(logits), counts), axis=-1)
-
-
-def noise(key: Array, shape: tuple, dtype=jnp.float32) -> Array:
-  """The Gumbel field that `sample` reads with this key, float[shape].
-
-  The default mode of `jax.random.gumbel` draws 2^23 levels and never exceeds 16: a token of
-  probability 1e-8 would almost never win. Mode "high" is faithful down to about 1e-14.
-  """
-  return jax.random.gumbel(key, shape, dtype, mode="high")
 
 
 def sample(key: Array, log_p: Array) -> Array:

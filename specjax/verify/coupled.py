@@ -2,15 +2,20 @@
 
 from typing import Callable
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
-from specjax.types import Array, Draft
+from specjax import logits
+from specjax.types import Array, Draft, PyTree
 from specjax.verify import checks
+
+_TOGETHER = 8  # rows of a batch that draw at once: the noise of no more than seven is in vain
 
 
 def follow(
-    keys: Array, draft: Draft, draw: Callable[[Array, Array, Array], Array]
+    keys: Array, draft: Draft, log_p: Array, noise: Callable[[Array, PyTree], Array],
+    heard: Callable[[Array], PyTree] = lambda standing: (),
 ) -> tuple[Array, Array]:
   """Follows the target's own tokens down the draft, for as long as they have been drafted.
 
@@ -20,18 +25,21 @@ def follow(
   Args:
     keys: key[depth + 1], the keys of the positions after the text.
     draft: the drafted nodes of one row.
-    draw: (key, row int32[], standing bool[N + 1]) -> the target's token int32[] after row `row` of
-      its laws; `standing` marks all rows where the walk stands, `row` is the first of them.
+    log_p: float[N + 1, V], the target's laws.
+    noise: (key, heard) -> the field float[V] that is added to the target's law.
+    heard: standing bool[N + 1] -> what else the noise depends on; `standing` marks all rows where
+      the walk stands.
 
   Returns:
     The node int32[] where the walk stops, or ROOT,
     and the token int32[] that was not drafted there.
   """
   checks.check_position_keys(keys)
+  draw = _only_where_going(noise)
 
   def step(carry):
-    depth, standing, _, _ = carry
-    token = draw(keys[depth], jnp.argmax(standing), standing)
+    depth, standing, _, going = carry
+    token = draw(going, log_p, jnp.argmax(standing), keys[depth], heard(standing))
     agrees = draft.valid & standing[draft.parents + 1] & (draft.tokens == token)
     # Without a further key the walk has to stop, drafted or not; the token is right either way.
     goes_on = agrees.any() & (depth + 1 < keys.shape[0])
@@ -41,3 +49,32 @@ def follow(
   start = jnp.int32(0), root, jnp.int32(0), jnp.bool_(True)
   _, standing, token, _ = lax.while_loop(lambda carry: carry[-1], step, start)
   return jnp.argmax(standing).astype(jnp.int32) - 1, token
+
+
+def _only_where_going(noise: Callable) -> Callable:
+  """(going, log_p, row, key, heard) -> the token int32[] of the law log_p[row] under the noise.
+
+  A vmap would make noise for the whole batch until its last row has stopped. This one's rule takes
+  the rows that are still going, a few at a time, and leaves 0 for the others.
+  """
+  @jax.custom_batching.custom_vmap
+  def draw(going, log_p, row, key, heard):
+    del going
+    return logits.argmax(log_p[row] + noise(key, heard))
+
+  @draw.def_vmap
+  def draw_batch(size, batched, *args):
+    going, log_p, row, key, heard = jax.tree.map(
+        lambda x, mapped: x if mapped else jnp.broadcast_to(x, (size, *x.shape)),
+        args, tuple(batched))
+    order = jnp.argsort(~going).astype(jnp.int32)  # stable: those that go on come first
+
+    def some(turn, tokens):
+      mine = order[jnp.minimum(turn * _TOGETHER + jnp.arange(_TOGETHER), size - 1)]
+      fields = jax.vmap(noise)(key[mine], jax.tree.map(lambda x: x[mine], heard))
+      return tokens.at[mine].set(logits.argmax(log_p[mine, row[mine]] + fields))
+
+    turns = -(-going.sum(dtype=jnp.int32) // _TOGETHER)
+    return lax.fori_loop(0, turns, some, jnp.zeros(size, jnp.int32)), True
+
+  return draw

@@ -5,7 +5,7 @@ Daliri, Musco, Suresh 2024, arXiv 2408.07978, algorithm 2.
 
 from jax.tree_util import Partial
 
-from specjax.logits import law
+from specjax import logits
 from specjax.types import Array, Draft
 from specjax.verify import coupled
 from specjax.verify.rule import Rule
@@ -17,10 +17,11 @@ def gumbel() -> Rule:
   The emitted tokens are the target's own samples, so the text is a function of the seed and the
   target alone: the same for every drafter, gamma and tree, and the one of plain decoding. The law
   of the draft is not read. A drafter that draws the token at depth d by
-  `law.sample(keys[d], log_q)` agrees with probability `exact.coupling.gumbel_acceptance`.
+  `logits.sample(keys[d], log_q)` agrees with probability `exact.coupling.gumbel_acceptance`.
   """
   return Rule(Partial(_walk), lossless=True, coupled=True, trees=True, bottom_up=False)
 
 
 def _walk(keys: Array, draft: Draft, log_p: Array) -> tuple[Array, Array]:
-  return coupled.follow(keys, draft, lambda key, row, _: law.sample(key, log_p[row]))
+  vocab, dtype = log_p.shape[1:], log_p.dtype
+  return coupled.follow(keys, draft, log_p, lambda key, _: logits.noise(key, vocab, dtype))

@@ -7,8 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.tree_util import Partial
 
-from specjax import keys as keys_lib
-from specjax.logits import law
+from specjax import keys as keys_lib, logits
 from specjax.types import Array, Draft, ROOT
 from specjax.verify import checks, coupled, walk
 from specjax.verify.rule import Rule
@@ -18,7 +17,7 @@ def list_gumbel() -> Rule:
   """Draws argmax_x max_k (log p(x) + G_k(x)) over the noise G_k of the paths k that still agree.
 
   The draft is K chains below the root, path k being drawn at depth d by
-  `law.sample(keys.path(keys[d], k), log_q)`, k counting the children of the root; a chain is
+  `logits.sample(keys.path(keys[d], k), log_q)`, k counting the children of the root; a chain is
   path 0, and the rule is `gumbel` there. The maximum of independent Gumbel fields is one again, up
   to a constant, so the text keeps the target's law; but which paths still agree depends on the
   draft, hence the text is not a function of the seed and the target alone.
@@ -34,18 +33,20 @@ def _walk(keys: Array, draft: Draft, log_p: Array) -> tuple[Array, Array]:
   # whether a path was kept may hang on its noise.
   paths = jnp.maximum((draft.parents == ROOT).sum(dtype=jnp.int32), 1)
 
-  def draw(key, row, standing):
-    agree = jnp.where(
+  def agree(standing):
+    return paths, jnp.where(
         standing[0], slots < paths,
         (standing[None, 1:] & (chain[None, :] == slots[:, None])).any(-1))
 
+  def noise(key, heard):
+    paths, agree = heard
+
     def hear(k, best):
       louder = lambda: jnp.maximum(
-          best, law.noise(keys_lib.path(key, k), best.shape, best.dtype))
+          best, logits.noise(keys_lib.path(key, k), best.shape, best.dtype))
       return lax.cond(agree[k], louder, lambda: best)
 
     silence = jnp.full(log_p.shape[1:], -jnp.inf, log_p.dtype)
-    noise = lax.fori_loop(0, paths, hear, silence)
-    return law.argmax(log_p[row] + noise)
+    return lax.fori_loop(0, paths, hear, silence)
 
-  return coupled.follow(keys, draft, draw)
+  return coupled.follow(keys, draft, log_p, noise, agree)

@@ -3,8 +3,6 @@
 Thomas and Pal 2026, arXiv 2602.16961.
 """
 
-from typing import Callable
-
 import jax.numpy as jnp
 from jax import lax
 from jax.tree_util import Partial
@@ -90,45 +88,33 @@ def _step_back(draft: Draft, log_p: Array, row: Array, child: Array,
   Returns:
     The acceptance float[] of the row if the child is rejected; the child's weight and share.
   """
-  token = draft.tokens[child]
-  log_q = parts.law_of(draft, child, log_p)
+  def judge(row, child, picked, picked_there, share_there):
+    accept, _ = parts.after_rejection(log_w, jnp.exp(log_p[row]), picked)
+    ratio = parts.log_ratio(log_p[row, draft.tokens[child]], jnp.log(picked_there))
+    return accept, jnp.minimum(log_w + ratio, 0), share_there
 
-  def judge(log_picked, share_child):
-    accept, _ = parts.after_rejection(log_w, jnp.exp(log_p[row]), jnp.exp(log_picked))
-    ratio = parts.log_ratio(log_p[row, token], log_picked[token])
-    return accept, jnp.minimum(log_w + ratio, 0), share_child
+  def judge_alone(row, child):
+    q = jnp.exp(parts.law_of(draft, child, log_p))
+    there = jnp.exp(parts.log_q_of_tokens(draft, log_p.dtype)[child])
+    return judge(row, child, q, there, share)
 
-  def judge_several(child):
-    picked, shares = _law_of_the_pick(
-        log_p[row], parts.law_of(draft, child, log_p), share, _paths(draft))
-    return judge(jnp.log(picked), shares[token])
+  def judge_several(row, child):
+    picked, shares = _law_of_the_pick(draft, log_p, row, child, share)
+    token = draft.tokens[child]
+    return judge(row, child, picked, picked[token], shares[token])
 
-  return _if_several(draft, child, judge_several, judge(log_q, share))
+  return parts.where_needed(
+      _paths(draft) > 1, judge_several, (row, child), judge_alone(row, child))
 
 
 def _law_left(draft: Draft, log_p: Array, row: Array, child: Array,
               log_w: Array, share: Array) -> Array:
   """The law float[V], as logarithms, that is left to a row once its picked child was rejected."""
-  def pick_of_several(child):
-    log_q = parts.law_of(draft, child, log_p)
-    return _law_of_the_pick(log_p[row], log_q, share, _paths(draft))[0]
-
-  q = jnp.exp(parts.law_of(draft, child, log_p))
-  picked = _if_several(draft, child, pick_of_several, q)
+  picked = parts.where_needed(
+      _paths(draft) > 1,
+      lambda row, child: _law_of_the_pick(draft, log_p, row, child, share)[0],
+      (row, child), jnp.exp(parts.law_of(draft, child, log_p)))
   return jnp.log(parts.after_rejection(log_w, jnp.exp(log_p[row]), picked)[1])
-
-
-def _if_several(draft: Draft, child: Array, several: Callable, one):
-  """several(child) if the draft has more than one path, else `one`.
-
-  A loop of at most one turn: under vmap it takes none where no row of the batch has several paths,
-  while lax.cond would compute both. The child is carried, else XLA would move the work out of it.
-  """
-  nodes = draft.tokens.shape[0]
-  start = jnp.where(_paths(draft) > 1, child, nodes)
-  return lax.while_loop(
-      lambda carry: carry[0] < nodes,
-      lambda carry: (jnp.full_like(carry[0], nodes), several(carry[0])), (start, one))[1]
 
 
 def _paths(draft: Draft) -> Array:
@@ -136,7 +122,8 @@ def _paths(draft: Draft) -> Array:
   return (draft.valid & (draft.parents == ROOT)).sum(dtype=jnp.int32)
 
 
-def _law_of_the_pick(log_p: Array, log_q: Array, share: Array, paths: Array) -> tuple[Array, Array]:
+def _law_of_the_pick(draft: Draft, log_p: Array, row: Array, child: Array,
+                     share: Array) -> tuple[Array, Array]:
   """The law of the picked path's next token, and the share of each token's prefix.
 
   Let a prefix have probability x, and let A be the probability that a random path ranks strictly
@@ -151,13 +138,17 @@ def _law_of_the_pick(log_p: Array, log_q: Array, share: Array, paths: Array) -> 
   a form without differences, which is q itself for K = 1 and for s = 0.
 
   Args:
-    log_p: float[V], the target's law after the prefix.
-    log_q: float[V], the law that every path draws its next token from.
+    row, child: int32[], the prefix and any node below it: every path draws its next token from the
+      law of that one.
     share: s of the prefix, float[].
-    paths: K, int32[].
+
+  Returns:
+    Both float[V].
   """
+  paths = _paths(draft)
+  log_q = parts.law_of(draft, child, log_p)
   q = jnp.exp(log_q)
-  up_to = ranks.mass_up_to(jnp.where(q > 0, parts.log_ratio(log_p, log_q), 0), q)
+  up_to = ranks.mass_up_to(jnp.where(q > 0, parts.log_ratio(log_p[row], log_q), 0), q)
   lower = 1 - share + share * jnp.maximum(up_to - q, 0)
   grown = lower + share * q
   shares = jnp.where(grown > 0, jnp.minimum(share * q / jnp.where(grown > 0, grown, 1), 1), 0)

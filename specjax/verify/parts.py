@@ -1,10 +1,13 @@
 """Pieces that several rules share; all for one row."""
 
+from typing import Callable
+
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from specjax.logits import total
-from specjax.types import Array, Draft
+from specjax.types import Array, Draft, PyTree
 
 
 def draft_law(draft: Draft, vocab: int, dtype) -> Array:
@@ -95,3 +98,18 @@ def log_normalised(mass: Array, otherwise: Array) -> Array:
   """
   whole = total(mass)
   return jnp.where(whole > 0, jnp.log(mass) - jnp.log(jnp.where(whole > 0, whole, 1)), otherwise)
+
+
+def where_needed(needed: Array, function: Callable, args: tuple, otherwise: PyTree) -> PyTree:
+  """function(*args) if `needed` bool[], else `otherwise`.
+
+  Under vmap `lax.cond` computes both for every row of the batch. This is a loop of at most one
+  turn, and takes none where no row needs it. What the function reads of the batch should come from
+  `args`: they change in the loop, while XLA moves all that depends on constants only out of the
+  loop and computes it in any case.
+  """
+  def turn(carry):
+    _, args, _ = carry
+    return jnp.zeros_like(needed), jax.tree.map(lambda x: x + 1, args), function(*args)
+
+  return lax.while_loop(lambda carry: carry[0], turn, (needed, args, otherwise))[2]

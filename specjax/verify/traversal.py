@@ -76,20 +76,24 @@ def _lose_children(draft: Draft, log_p: Array, given: Array, row: Array,
     log_w_start, cost: what is known so far; those of the row's children are filled in.
   """
   nodes = draft.tokens.shape[0]
-  children = draft.valid & (draft.parents == row - 1)
-  take = functools.partial(_take_away, draft, log_p, given, children, row)
+  take = functools.partial(_take_away, draft, log_p, given)
 
-  def take_others(_, now):
-    first = jnp.argmax(children)
+  def take_others(row, now):
+    first = jnp.argmax(_children(draft, row))
     spent = _spend(0, now.cost[first], jnp.exp(parts.law_of(draft, first, log_p)))
-    return lax.while_loop(lambda carry: carry[0].child < nodes, lambda carry: take(*carry),
+    return lax.while_loop(lambda carry: carry[0].child < nodes, lambda carry: take(row, *carry),
                           (now, spent))[0]
 
-  start = _Row(_first(children), log_w_start[row], jnp.ones((), log_p.dtype), log_w_start, cost)
-  # Loops of at most one turn: under vmap they take none where no row of the batch needs it.
-  one = lambda needed: needed.astype(jnp.int32)
-  now = lax.fori_loop(0, one(start.child < nodes), lambda _, now: take(now, 0)[0], start)
-  return lax.fori_loop(0, one(now.child < nodes), take_others, now)
+  start = _Row(
+      _first(_children(draft, row)), log_w_start[row], jnp.ones((), log_p.dtype), log_w_start, cost)
+  now = parts.where_needed(
+      start.child < nodes, lambda row, now: take(row, now, 0)[0], (row, start), start)
+  return parts.where_needed(now.child < nodes, take_others, (row, now), now)
+
+
+def _children(draft: Draft, row: Array) -> Array:
+  """bool[N]: the valid children of a row."""
+  return draft.valid & (draft.parents == row - 1)
 
 
 def _first(mark: Array) -> Array:
@@ -103,9 +107,10 @@ def _spend(spent: Array, cost: Array, q: Array) -> Array:
   return jnp.where(cost > 0, spent + cost * q, spent)
 
 
-def _take_away(draft: Draft, log_p: Array, given: Array, children: Array, row: Array,
+def _take_away(draft: Draft, log_p: Array, given: Array, row: Array,
                now: _Row, spent: Array) -> tuple[_Row, Array]:
   """Weighs and takes away the next child; spent is sum c_i S_i float[V] over those before it."""
+  children = _children(draft, row)
   child, q = now.child, jnp.exp(parts.law_of(draft, now.child, log_p))
   spent_there = jnp.where(children & (now.cost > 0), now.cost * given[child], 0).sum()
   left_there = jnp.maximum(jnp.exp(log_p[row, draft.tokens[child]]) - spent_there, 0)

@@ -7,6 +7,7 @@ standard errors (6e-7).
 
 import functools
 
+import chex
 import jax
 import jax.extend
 import jax.numpy as jnp
@@ -17,7 +18,7 @@ from scipy import stats
 from specjax import keys, verify
 from specjax.exact import coupling
 from specjax.logits import law
-from specjax.types import Draft
+from specjax.types import Draft, ROOT
 from tests.verify import rounds, toys
 
 N, DEPTH, VOCAB = 50_000, 2, 3
@@ -255,9 +256,9 @@ def test_draft_noise_reused_in_the_residual_is_a_bias():
 
 
 def drawn(jaxpr):
-  """How many random words each drawing operation of a program makes."""
+  """How many entries of noise each drawing operation of a program makes."""
   for equation in jaxpr.eqns:
-    if equation.primitive.name == "random_bits":
+    if equation.primitive.name == "log1p":
       yield equation.outvars[0].aval.size
     for inner in jax.extend.core.jaxprs_in_params(equation.params):
       yield from drawn(inner)
@@ -268,4 +269,27 @@ def test_noise_is_made_one_row_at_a_time(rule):
   nodes, vocab = 20, 1000
   case = toys.case(np.zeros(nodes, int), np.full(vocab, 1 / vocab))
   program = jax.make_jaxpr(rule.verify)(position_keys(0, 1, nodes + 1)[0], case.draft, case.log_p)
-  assert 0 < max(drawn(program.jaxpr)) <= 2 * vocab
+  assert list(drawn(program.jaxpr)) == [vocab]
+
+
+@pytest.mark.parametrize("rule", [verify.gumbel(), verify.list_gumbel()])
+def test_a_batch_makes_the_noise_of_rows_that_go_on(rule):
+  """The verdicts of 19 rows, alone, as a batch and as a batch of batches; noise for 8 at a time."""
+  size, gamma, vocab = 19, 3, 5
+  scores = jax.random.normal(jax.random.key(0), (size, gamma + 1, vocab))
+  log_p = jax.nn.log_softmax(scores)
+  keys = position_keys(1, size, gamma + 1)
+  tokens = jax.vmap(jax.vmap(law.sample))(keys, log_p)[:, :gamma]
+  tokens = tokens.at[::2, 1].set(0)  # every other draft is likely to end at its second token
+  parents = jnp.broadcast_to(jnp.arange(gamma) + ROOT, tokens.shape)
+  draft = Draft(tokens, parents, None, jnp.ones(tokens.shape, bool))
+  batch = jax.vmap(rule.verify)
+  together = jax.jit(batch)(keys, draft, log_p)
+  assert len(set(np.asarray(together.count).tolist())) > 1
+  alone = jax.lax.map(lambda row: rule.verify(*row), (keys, draft, log_p))
+  chex.assert_trees_all_equal(together, alone)
+  twice = jax.tree.map(lambda x: jnp.stack([x, x[::-1]]), (keys, draft, log_p))
+  nested = jax.vmap(batch)(*twice)
+  chex.assert_trees_all_equal(jax.tree.map(lambda x: x[1, ::-1], nested), together)
+  program = jax.make_jaxpr(batch)(keys, draft, log_p)
+  assert max(drawn(program.jaxpr)) == 8 * vocab
