@@ -110,11 +110,13 @@ def _step_back(draft: Draft, log_p: Array, row: Array, child: Array,
 def _law_left(draft: Draft, log_p: Array, row: Array, child: Array,
               log_w: Array, share: Array) -> Array:
   """The law float[V], as logarithms, that is left to a row once its picked child was rejected."""
-  picked = parts.where_needed(
+  def left(row, picked):
+    return jnp.log(parts.after_rejection(log_w, jnp.exp(log_p[row]), picked)[1])
+
+  return parts.where_needed(
       _paths(draft) > 1,
-      lambda row, child: _law_of_the_pick(draft, log_p, row, child, share)[0],
-      (row, child), jnp.exp(parts.law_of(draft, child, log_p)))
-  return jnp.log(parts.after_rejection(log_w, jnp.exp(log_p[row]), picked)[1])
+      lambda row, child: left(row, _law_of_the_pick(draft, log_p, row, child, share)[0]),
+      (row, child), left(row, jnp.exp(parts.law_of(draft, child, log_p))))
 
 
 def _paths(draft: Draft) -> Array:
