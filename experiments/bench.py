@@ -24,6 +24,7 @@ import tqdm
 from experiments.benchmarks import contest, export, kernels, passes, peers, tables
 from specjax import decode, keys, loading, logits, verify
 from specjax.launch import app, build, config as config_lib, play, prompts, record, registry
+from specjax.models.config import ModelConfig
 from specjax.types import Params
 
 SECTIONS = ("model", "peers", "logits", "verify")
@@ -83,6 +84,8 @@ class Bench:
 
 
 def _refuse_unknown():
+  if not _SECTION.value or not _RULE.value:
+    raise ValueError(f"--section is one or more of {', '.join(SECTIONS)}, and --rule of the rules")
   for name in _SECTION.value:
     if name not in SECTIONS:
       raise ValueError(f"--section: {name!r} is none{config_lib.nearest(name, SECTIONS)}")
@@ -99,9 +102,13 @@ def _decoding() -> Bench:
         "config.dtype float32")
   if config.gamma == 0 or not _DRAFTER.value:
     raise ValueError("bench drafts: config.gamma is at least 1, and --drafter names a drafter")
+  if not _PROMPTS.value:
+    raise ValueError("--prompts is empty: name a set of prompts or a file")
   conversations = [each for name in _PROMPTS.value for each in prompts.load(name)]
   load = functools.partial(build.load_model, dtype=config.dtype)
   setup = build.build(dataclasses.replace(config, drafter=_DRAFTER.value[0]))
+  if not isinstance(setup.model.config, ModelConfig):
+    raise ValueError(f"bench measures a transformer, and config.target {config.target!r} is none")
   decoders = {contest.PLAIN: (setup.plain, setup.params)}
   for spec in _DRAFTER.value:
     drafter, params, files = registry.drafter(spec, config.gamma, setup.model, load)

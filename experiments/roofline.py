@@ -23,6 +23,7 @@ import numpy as np
 from experiments.benchmarks import machine, tables
 from specjax import theory
 from specjax.launch import app, build, config as config_lib, record
+from specjax.models.config import ModelConfig
 
 CPU = "cpu"
 _LEGEND = """
@@ -107,6 +108,8 @@ def _model() -> dict:
   config = config_lib.read(_CONFIG)
   model = build.load_model(config.target, config.dtype)
   c = model.config
+  if not isinstance(c, ModelConfig):
+    raise ValueError(f"--config: a roofline is that of a transformer, and {model.source} is none")
   sizes = {name: sum(np.size(leaf) for leaf in jax.tree.leaves(part))
            for name, part in model.params.items()}
   parameters = sum(sizes.values()) - (0 if c.tied_head else sizes["embedding"])

@@ -31,7 +31,8 @@ from absl import flags
 import tqdm
 
 from experiments.benchmarks import tables
-from specjax.launch import app, config as config_lib, grid, plan as plan_lib, prompts, sweep
+from specjax.launch import (
+    app, config as config_lib, grid, plan as plan_lib, prompts, results, sweep)
 
 _CONFIG = config_lib.define()
 _NAMES = {"seed": "seeds"}  # of flags, where --seed is that of every experiment
@@ -50,9 +51,7 @@ _NUM_WORKERS = flags.DEFINE_integer(
 _WORKER_INDEX = flags.DEFINE_integer(
     "worker_index", 0, "which of them this is, from 0", lower_bound=0)
 
-_NUMBERS = (
-    "tau", "alpha", "speedup", "speedup_interval", "predicted_speedup", "tokens_per_second",
-    "baseline_tokens_per_second", "identical_to_baseline")
+_NUMBERS = (*results.NUMBERS, "speedup_interval", "identical_to_baseline")
 _DEFINITIONS = """\
 tau: tokens emitted / target passes, the extra token counted. alpha: drafted tokens accepted /
 tested. speed-up: plain seconds per token / speculative seconds per token, in turn in one process,
@@ -139,12 +138,12 @@ def _numbers(line: dict | None) -> list[str]:
     return [f"failed: {line['error']}"[:60]] + [""] * 4
   result = line["result"]
   number = lambda value: "-" if value is None else f"{value:.2f}"
-  interval = result["speedup_interval"]
-  within = "" if interval is None else " ({:.2f}-{:.2f})".format(*interval)
+  interval = result.get("speedup_interval")
+  within = "" if interval is None or None in interval else " ({:.2f}-{:.2f})".format(*interval)
   return [
-      number(result["tau"]), number(result["alpha"]), number(result["speedup"]) + within,
-      number(result["predicted_speedup"]),
-      {True: "yes", False: "NO", None: "-"}[result["identical_to_baseline"]]]
+      number(result.get("tau")), number(result.get("alpha")),
+      number(result.get("speedup")) + within, number(result.get("predicted_speedup")),
+      {True: "yes", False: "NO", None: "-"}[result.get("identical_to_baseline")]]
 
 
 def _summary(folder: pathlib.Path, found, before: set[str]) -> dict:

@@ -7,9 +7,11 @@
       app.run(main)
 """
 
+import io
 import os
 import pathlib
 import sys
+import tempfile
 
 from absl import app as absl_app
 from absl import flags, logging
@@ -45,6 +47,7 @@ def run(main) -> None:
   A mistake of the user's ends with one paragraph on stderr and exit code 2; a bug keeps its
   traceback. JAX is configured (see `runtime`) before `main` starts.
   """
+  _prepare_streams()
   for name in ("seed", "out", "json", "config"):  # --help shows the flags of the main module
     if name in flags.FLAGS:
       flags.FLAGS.register_key_flag_for_module(sys.argv[0], flags.FLAGS[name])
@@ -53,12 +56,13 @@ def run(main) -> None:
 
 def emit(name: str, result: dict) -> None:
   """Reports the result of an experiment: to stdout with --json, to OUT/<name>.json with --out."""
-  if OUT.value is not None:
-    folder = pathlib.Path(OUT.value)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(
-        strict_json.dumps(result) + "\n", encoding="utf-8")
-  show(result)
+  try:
+    if OUT.value is not None:
+      folder = pathlib.Path(OUT.value)
+      folder.mkdir(parents=True, exist_ok=True)
+      strict_json.write(folder / f"{name}.json", result)
+  finally:  # a full disk loses nothing that stdout can take
+    show(result)
 
 
 def show(result: dict) -> None:
@@ -71,8 +75,12 @@ def _parse(argv):
   def parse():
     try:
       return flags.FLAGS(config.command_line(argv))
+    except flags.Error:
+      raise
     except (AttributeError, KeyError) as error:
       raise config.unknown_key(error) from error
+    except (IndexError, TypeError, ValueError) as error:  # a key that is no name, a binary flagfile
+      raise ValueError(f"the command line cannot be read: {error}") from error
 
   return _guard(parse)
 
@@ -80,12 +88,60 @@ def _parse(argv):
 def _start(main, argv):
   if len(argv) > 1:
     raise ValueError(f"unexpected argument {argv[1]!r}: everything is given as --flag=value")
-  if OUT.value is not None:  # before the work, not after it
-    pathlib.Path(OUT.value).mkdir(parents=True, exist_ok=True)
+  if OUT.value is not None:
+    _refuse_unwritable(pathlib.Path(OUT.value))
   runtime.configure()
   if not flags.FLAGS["verbosity"].present:  # JAX tells of every backend that is not there
     logging.set_verbosity(logging.WARNING)
-  return main(argv)
+  try:
+    return main(argv)
+  finally:
+    sys.stdout.flush()  # while somebody listens to what goes wrong with it
+
+
+def _refuse_unwritable(folder: pathlib.Path):
+  """Makes the folder and tries it, before the work and not after it."""
+  folder.mkdir(parents=True, exist_ok=True)
+  try:
+    with tempfile.TemporaryFile(dir=folder) as file:
+      file.write(b" ")
+  except OSError as error:
+    raise ValueError(f"--out={folder}: no file can be written there: {error.strerror}") from error
+
+
+class _Stream(io.TextIOWrapper):
+  """A standard stream that takes any text, and whose reader may go (`... | head`) before the work
+  that --out is to keep is done."""
+
+  def write(self, text):
+    return self._unless_gone(super().write, text)
+
+  def flush(self):
+    return self._unless_gone(super().flush)
+
+  def _unless_gone(self, call, *arguments):
+    try:
+      return call(*arguments)
+    except BrokenPipeError:
+      if not flags.FLAGS.is_parsed() or OUT.value is None:
+        raise
+      _discard(self)
+
+
+def _discard(stream):
+  """Whatever is written to the stream from now on, or was and is still held, goes nowhere."""
+  os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _prepare_streams():
+  for name in ("stdout", "stderr"):
+    stream = getattr(sys, name)
+    if stream is None:  # closed by whoever started us
+      setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
+    elif isinstance(stream, io.TextIOWrapper):
+      setattr(sys, name, _Stream(
+          os.fdopen(os.dup(stream.fileno()), "wb"), stream.encoding, "backslashreplace",
+          line_buffering=stream.line_buffering))
 
 
 def _guard(call):
@@ -93,7 +149,7 @@ def _guard(call):
   try:
     return call()
   except BrokenPipeError:  # the reader of our output has gone (`... | head`): nobody to tell
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _discard(sys.stdout)
     sys.exit(0)
   except KeyboardInterrupt:
     _fail("interrupted", 130)

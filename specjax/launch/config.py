@@ -16,6 +16,8 @@ from absl import flags
 from ml_collections import config_dict, config_flags
 
 DTYPES = ("float32", "bfloat16")
+# Beyond these a run would not end, or would take all memory before it says so.
+_MOST_GAMMA, _MOST_TOKENS, _MOST_ROWS = 1024, 2**20, 2**16
 AUTO = "auto"  # the gamma that `launch.auto` replaces by a number
 DEFAULT_FILE = pathlib.Path(__file__).resolve().parents[2] / "configs" / "smollm2.py"
 
@@ -50,15 +52,17 @@ class DecodeConfig:
   def __post_init__(self):
     for field in dataclasses.fields(self):
       _check_type(field, getattr(self, field.name))
-    _check(self.gamma == AUTO or type(self.gamma) is int and self.gamma >= 0, "gamma", self.gamma,
-           f"0 (plain decoding) or more, or {AUTO!r}")
+    _check(self.gamma == AUTO or type(self.gamma) is int and 0 <= self.gamma <= _MOST_GAMMA,
+           "gamma", self.gamma, f"from 0 (plain decoding) to {_MOST_GAMMA}, or {AUTO!r}")
     _check(0 <= self.stop_below <= 1, "stop_below", self.stop_below, "from 0 (off) to 1")
     _check(0 <= self.temperature < float("inf"), "temperature", self.temperature, "0 or more")
-    _check(self.top_k >= 0, "top_k", self.top_k, "0 (off) or more")
+    _check(0 <= self.top_k < 2**31, "top_k", self.top_k, "from 0 (off) to 2^31 - 1")
     _check(0 < self.top_p <= 1, "top_p", self.top_p, "above 0 and at most 1 (off)")
     _check(0 <= self.min_p <= 1, "min_p", self.min_p, "from 0 (off) to 1")
-    _check(self.max_new_tokens >= 1, "max_new_tokens", self.max_new_tokens, "1 or more")
-    _check(self.batch_size >= 1, "batch_size", self.batch_size, "1 or more")
+    _check(1 <= self.max_new_tokens <= _MOST_TOKENS, "max_new_tokens", self.max_new_tokens,
+           f"from 1 to {_MOST_TOKENS}")
+    _check(1 <= self.batch_size <= _MOST_ROWS, "batch_size", self.batch_size,
+           f"from 1 to {_MOST_ROWS}")
     _check(self.dtype in DTYPES, "dtype", self.dtype, " or ".join(DTYPES))
     _check(self.drafter != "", "drafter", self.drafter, "a name or the path of a model")
     _check(self.rule != "", "rule", self.rule, "a name")
@@ -144,13 +148,16 @@ class _FileParser(config_flags.config_flags.ConfigFileFlagParser):
     _existing(path)
     try:
       parsed = super().parse(path)
+      if not isinstance(parsed, config_dict.ConfigDict):
+        raise TypeError(f"get_config gives a ConfigDict, not a {type(parsed).__name__}")
       self.keys = list(parsed)
       _let_be_a_word(parsed, "gamma")
       return parsed
-    except Exception as error:  # the file is a program: anything can happen in it
+    except (Exception, SystemExit) as error:  # the file is a program: anything can happen in it
       lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
       where = f"line {lines[-1]}: " if lines else ""
-      raise ValueError(f"{where}{type(error).__name__}: {error}") from error
+      told = str(error).strip().splitlines() or ["it gave no reason"]
+      raise ValueError(f"{where}{type(error).__name__}: {told[-1]}") from error
 
 
 def _let_be_a_word(parsed, key: str):
@@ -167,7 +174,8 @@ def _existing(path: str):
 
 def _whole_as_float(key: str, value):
   kind = DecodeConfig.__dataclass_fields__[key].type
-  return float(value) if kind is float and type(value) is int else value
+  # A whole number beyond all floats stays one, to be refused with its name.
+  return float(value) if kind is float and type(value) is int and abs(value) < 2**64 else value
 
 
 def _check_type(field, value):

@@ -1,11 +1,9 @@
 """Measured costs, kept in the cache folder so that they are measured once for each machine."""
 
-import json
 import math
 import os
 import pathlib
 import sys
-import tempfile
 
 from absl import logging
 import jax
@@ -69,17 +67,17 @@ def _read(path: pathlib.Path, key: dict) -> theory.Costs | None:
   try:
     if path.stat().st_size > _LARGEST:
       raise ValueError(f"more than {_LARGEST} bytes")
-    found = json.loads(path.read_text("utf-8"))
+    found = strict_json.loads(path.read_bytes())
     if found["key"] != key:
       raise ValueError("the costs of something else")
-    return _checked(found["costs"])
-  except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    return _checked(found["costs"], key["rows"])
+  except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
     logging.warning("%s is no record of costs (%s): they are measured again", path, error)
     return None
 
 
-def _checked(stored: dict) -> theory.Costs:
-  """The costs in a stored mapping.
+def _checked(stored: dict, rows: int) -> theory.Costs:
+  """The costs in a stored mapping, measured over so many rows and wide enough to choose by.
 
   Raises:
     ValueError, KeyError, TypeError, AttributeError: it holds something else.
@@ -87,12 +85,12 @@ def _checked(stored: dict) -> theory.Costs:
   if set(stored) != set(theory.Costs._fields):
     raise ValueError("not the numbers of costs")
   window = {int(width): _positive(cost) for width, cost in stored["window"].items()}
-  if window.get(1) != 1 or not all(1 <= width <= _WIDEST for width in window):
+  if window.get(1) != 1 or not theory.MOST_GAMMA < max(window) <= _WIDEST or min(window) < 1:
     raise ValueError("not the costs of passes")
   numbers = {name: _positive(stored[name]) for name in stored if name not in ("window", "rows")}
-  if type(stored["rows"]) is not int or stored["rows"] < 1:
-    raise ValueError("rows is no number of rows")
-  return theory.Costs(window=window, rows=stored["rows"], **numbers)
+  if type(stored["rows"]) is not int or stored["rows"] != rows:
+    raise ValueError("the costs of another number of rows")
+  return theory.Costs(window=window, rows=rows, **numbers)
 
 
 def _positive(value) -> float:
@@ -105,10 +103,7 @@ def _write(path: pathlib.Path, key: dict, costs: theory.Costs) -> None:
   """Keeps costs, in one step; what cannot be kept is measured again next time."""
   try:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, suffix=".new", delete=False, encoding="utf-8") as file:
-      file.write(strict_json.dumps(dict(key=key, costs=costs)) + "\n")
-    os.replace(file.name, path)
+    strict_json.write(path, dict(key=key, costs=costs))
     kept = sorted(path.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)
     for old in kept[:-_MOST]:
       old.unlink(missing_ok=True)

@@ -39,9 +39,12 @@ def from_config(entry: Mapping, source: str) -> Grid:
     ValueError: no such axis, one that is named twice, one that is no list, groups whose axes differ
       in length; names `source` and the axis.
   """
+  if not isinstance(entry, Mapping):
+    raise ValueError(f"{source}: sweep is a dict of axes, got {entry!r:.80}")
   entry = dict(entry)
   together = entry.pop(TOGETHER, ())
-  if not isinstance(together, (list, tuple)) or not all(isinstance(g, Mapping) for g in together):
+  if not isinstance(together, (list, tuple)) or not all(
+      isinstance(group, Mapping) and group for group in together):
     raise ValueError(f"{source}: sweep.{TOGETHER} is a list of groups, each a dict of axes")
   grid = [{axis: entry[axis]} for axis in entry] + [dict(group) for group in together]
   for axis, values in itertools.chain.from_iterable(group.items() for group in grid):

@@ -1,9 +1,6 @@
 """`sweep.json`: what the results of a folder have in common, so that no others get among them."""
 
-import json
-import os
 import pathlib
-import tempfile
 
 from specjax.launch import results, strict_json
 from specjax.launch.plan import Plan
@@ -55,7 +52,7 @@ def write(folder: pathlib.Path, plan: Plan, manifest: dict) -> dict:
       dict(manifest=manifest, base=plan.base, axes=plan.axes, prompts=plan.prompts))
   old = _load(folder)
   if old is None:
-    _replace(folder / NAME, new)
+    strict_json.write(folder / NAME, new, indent=1)
     return {}
   then, now = old["manifest"]["models"], new["manifest"]["models"]
   for path in then.keys() & now.keys():
@@ -68,7 +65,7 @@ def write(folder: pathlib.Path, plan: Plan, manifest: dict) -> dict:
       manifest=dict(old["manifest"], models=then | now),
       axes={axis: _union(old["axes"][axis], new["axes"][axis]) for axis in new["axes"]})
   if merged != old:
-    _replace(folder / NAME, merged)
+    strict_json.write(folder / NAME, merged, indent=1)
   rest = lambda made: {key: value for key, value in made.items() if key not in _OF_COMMANDS}
   return changed(rest(old["manifest"]), rest(new["manifest"]))
 
@@ -89,25 +86,14 @@ def _load(folder: pathlib.Path) -> dict | None:
   if path.stat().st_size > _LARGEST:
     raise ValueError(f"{path} has more than {_LARGEST} bytes")
   try:
-    found = json.loads(path.read_text("utf-8"))
+    found = strict_json.loads(path.read_bytes())
     parts = [found[key] for key in ("base", "axes", "prompts", "manifest")]
     if not all(isinstance(part, dict) for part in (*parts, found["manifest"]["models"])):
       raise TypeError("an object is missing")
     if not all(isinstance(values, list) for values in found["axes"].values()):
       raise TypeError("an axis is no list")
-  except (ValueError, KeyError, TypeError, RecursionError) as error:
+  except (ValueError, KeyError, TypeError) as error:
     raise ValueError(
         f"{path} is not the header of a sweep ({type(error).__name__}: {error}), so choose another "
         "--out") from error
   return found
-
-
-def _replace(path: pathlib.Path, value: dict) -> None:
-  """Writes a file whole or not at all."""
-  with tempfile.NamedTemporaryFile(
-      "w", dir=path.parent, prefix=f"{path.name}.", delete=False, encoding="utf-8") as file:
-    file.write(json.dumps(value, indent=1, ensure_ascii=False) + "\n")
-    file.flush()
-    os.fsync(file.fileno())
-  os.chmod(file.name, 0o644)
-  os.replace(file.name, path)

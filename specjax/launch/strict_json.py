@@ -3,14 +3,56 @@
 import dataclasses
 import json
 import math
+import os
 import pathlib
+import tempfile
 
 import numpy as np
 
 
-def dumps(value) -> str:
-  """`value` as one line of JSON that every parser reads; see `plain`."""
-  return json.dumps(plain(value), allow_nan=False, ensure_ascii=False)
+def dumps(value, indent: int | None = None) -> str:
+  """`value` as JSON that every parser reads, one line without `indent`; see `plain`.
+
+  It is ASCII, so that every terminal and file can take it, also half of a surrogate pair, which is
+  how Python has a byte of a command line that is not UTF-8.
+  """
+  return json.dumps(plain(value), allow_nan=False, indent=indent)
+
+
+def loads(text: str | bytes):
+  """The value that JSON from outside holds; all its numbers fit a float64.
+
+  Raises:
+    ValueError: it is not strict JSON, nested without end, or holds a number beyond all bounds.
+  """
+  try:
+    return json.loads(
+        text, parse_constant=_refuse, parse_float=_finite, parse_int=lambda digits: _finite(
+            digits, int))
+  except (ValueError, OverflowError, RecursionError) as error:
+    raise ValueError(f"not JSON: {' '.join(str(error).split())[:200]}") from error
+
+
+def write(path: pathlib.Path, value, indent: int | None = None) -> None:
+  """Writes a file whole or not at all, over one that is there.
+
+  Raises:
+    OSError: it cannot be written; the earlier file is as it was.
+  """
+  fresh = None
+  try:
+    with tempfile.NamedTemporaryFile(
+        "w", dir=path.parent, prefix=f"{path.name}.", delete=False, encoding="utf-8") as file:
+      fresh = pathlib.Path(file.name)
+      file.write(dumps(value, indent) + "\n")
+      file.flush()
+      os.fsync(file.fileno())
+    fresh.chmod(0o644)
+    fresh.replace(path)
+  except OSError as error:
+    if fresh:
+      fresh.unlink(missing_ok=True)
+    raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def plain(value):
@@ -39,3 +81,14 @@ def plain(value):
   if isinstance(value, np.generic) or hasattr(value, "__array__"):
     return plain(np.asarray(value).tolist())
   raise TypeError(f"a value of type {type(value).__name__} has no form in JSON: {value!r}")
+
+
+def _finite(digits: str, kind=float):
+  number = kind(digits)
+  if not math.isfinite(number):
+    raise ValueError(f"{digits} is beyond all bounds")
+  return number
+
+
+def _refuse(name: str):
+  raise ValueError(f"{name} is not strict JSON")

@@ -1,12 +1,15 @@
 """Chat templates: programs out of somebody else's file, run in Jinja's sandbox.
 
 The sandbox closes the way to Python objects. What it leaves open is waste: a short template can
-loop for years or print without end, so steps and output are counted too.
+loop for years, print without end or double a string forty times, so steps and output are counted
+and memory is bounded too.
 """
 
+import contextlib
 import functools
 import itertools
 import json
+import resource
 
 import jinja2
 from jinja2 import nodes, sandbox
@@ -16,6 +19,7 @@ from specjax.loading.error import LoadError
 _MAX_SOURCE = 1 << 20  # characters of a template
 _MAX_OUTPUT = 1 << 24  # characters of a rendered conversation, and of a repeated string
 _MAX_STEPS = 1 << 18  # loop iterations and macro calls
+_MAX_MEMORY = 1 << 30  # bytes that it may take while it runs
 _STEPS = "count of steps"  # no template can name a variable with spaces in it
 
 
@@ -42,6 +46,27 @@ def _refuse(message):
 def _count_step(context):
   if next(context.parent[_STEPS]) > _MAX_STEPS:
     raise sandbox.SecurityError(f"it takes more than {_MAX_STEPS} steps")
+
+
+@contextlib.contextmanager
+def _bounded_memory():
+  """Turns what would take all memory into a MemoryError, whichever operation it is.
+
+  Where the size of the process cannot be read (outside of Linux), nothing is bounded.
+  """
+  try:
+    with open("/proc/self/statm", encoding="ascii") as file:
+      now = int(file.read().split()[0]) * resource.getpagesize()
+  except OSError:
+    yield
+    return
+  soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+  limits = [limit for limit in (soft, hard) if limit != resource.RLIM_INFINITY]
+  resource.setrlimit(resource.RLIMIT_AS, (min([now + _MAX_MEMORY, *limits]), hard))
+  try:
+    yield
+  finally:
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 @functools.lru_cache(maxsize=8)
@@ -77,11 +102,12 @@ def render(source: str, messages: list[dict], add_generation_prompt: bool,
     variables = strings | {
         "messages": messages, "add_generation_prompt": add_generation_prompt,
         _STEPS: itertools.count(1)}
-    for piece in _compile(source).generate(variables):
-      pieces.append(piece)
-      size += len(piece)
-      if size > _MAX_OUTPUT:
-        raise sandbox.SecurityError(f"it prints more than {_MAX_OUTPUT} characters")
+    with _bounded_memory():
+      for piece in _compile(source).generate(variables):
+        pieces.append(piece)
+        size += len(piece)
+        if size > _MAX_OUTPUT:
+          raise sandbox.SecurityError(f"it prints more than {_MAX_OUTPUT} characters")
     return "".join(pieces)
   except Exception as error:  # A template may fail in any way a program can.
     raise LoadError(

@@ -27,7 +27,11 @@ def cache_directory() -> Path:
 
   This is the one place below `launch/` that reads an environment variable.
   """
-  return Path(os.environ.get("SPECJAX_CACHE") or Path.home() / ".cache" / "specjax")
+  try:
+    return Path(os.environ.get("SPECJAX_CACHE") or Path.home() / ".cache" / "specjax")
+  except RuntimeError as error:
+    raise LoadError(
+        f"There is no home folder for the cache ({error}): set SPECJAX_CACHE.") from error
 
 
 def _download(directory: Path) -> Path:

@@ -128,6 +128,8 @@ def _tensor(cursor: _Cursor, entry: _Entry, start: int) -> Tensor:
     row = gguf.quant_shape_to_byte_shape(entry.shape, kind)
   except (ValueError, KeyError, IndexError) as error:
     cursor.fail(f"the tensor {entry.name!r} has an unsupported type or shape ({error})")
+  if 0 in row:
+    cursor.fail(f"the tensor {entry.name!r} is empty, of shape {entry.shape}")
   begin, size = start + entry.offset, math.prod(row)
   if begin + size > cursor.data.size:
     cursor.fail(

@@ -71,8 +71,9 @@ def _axes(row) -> dict[str, Any]:
 
 
 def _reading(axes, result) -> Reading:
-  for name, least in (("gamma", 0), ("batch_size", 1)):
-    if not isinstance(axes[name], int) or not least <= axes[name] < 2**31:
+  # As far as a configuration goes: a line of theory is computed for every gamma up to the largest.
+  for name, least, most in (("gamma", 0, 1024), ("batch_size", 1, 2**16)):
+    if not isinstance(axes[name], int) or not least <= axes[name] <= most:
       raise ValueError(f"{name} is {axes[name]!r}")
   setting = {name: value for name, value in axes.items() if name != "seed"}
   setting["temperature"] = _number(axes["temperature"])

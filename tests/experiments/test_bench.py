@@ -29,7 +29,8 @@ def outcomes(tmp_path_factory):
       [*good, "--config.gamma=0"], [*good, "--section=peers", "--peer_python=/no/such/python"],
       ["--section=verify", "--rule=tokn"], [*good, "--repeats=0"],
       [f"--config.target={TINY.parent / 'mistral'}", *good[1:], "--section=peers",
-       "--peer_python=" + _python_with_everything(folder)])])
+       "--peer_python=" + _python_with_everything(folder)],
+      ["--config.target=table:2", *good[1:]], [*good, "--prompts="], [*good, "--section="])])
   return folder / "out", ran
 
 
@@ -69,7 +70,9 @@ def test_what_a_run_prints(outcomes):
     (1, "--section: 'speed' is none"), (2, "config.temperature is 0"),
     (3, "config.gamma is at least 1"), (4, "--peer_python=/no/such/python: cannot be started"),
     (5, "did you mean 'token'?"), (6, "repeats"),
-    (7, "rotary frequencies that are stretched (linear)")])
+    (7, "rotary frequencies that are stretched (linear)"),
+    (8, "bench measures a transformer"), (9, "--prompts is empty"),
+    (10, "--section is one or more of")])
 def test_bad_input_is_one_paragraph(outcomes, index, said):
   code, _, err = outcomes[1][index]
   lines = err.strip().splitlines()

@@ -20,6 +20,8 @@ def files(tmp_path_factory):
   write("bad.jsonl", '{"prompt": "ab"}', '{"prompt": ')
   write("long.jsonl", '{"prompt": "ab"}', json.dumps({"prompt": "ab " * 200}))
   write("syntax.py", "def get_config(:")
+  write("exit.py", "raise SystemExit(0)")
+  write("dict.py", "get_config = dict")
   return folder
 
 
@@ -92,12 +94,17 @@ def test_a_chosen_gamma_is_played_again(files):
 def test_bad_input_is_answered_in_one_paragraph(files):
   cases = [
       (["--prompt=a", "--config.gama=3"], "did you mean 'gamma'"),
-      (["--prompt=a", "--config.gamma=-1"], "config.gamma must be 0"),
-      (["--prompt=a", "--config.gamma=x"], "more, or 'auto', got 'x'"),
+      (["--prompt=a", "--config.gamma=-1"], "config.gamma must be from 0"),
+      (["--prompt=a", "--config.gamma=x"], "or 'auto', got 'x'"),
       (["--prompt=a", "--config.gamma=1.5"], "or 'auto', got '1.5'"),
       (["--prompt=a", "--config.stop_below=0.5", TARGET], "config.stop_below: prompt lookup"),
       (["--prompt=a", "--config.gamma=auto", "--config.stop_below=0.5"], "give a number"),
       (["--prompt=a", "--config.a.b=1"], "unknown key 'a'"),
+      (["--prompt=a", "--config.=1"], "the command line cannot be read"),
+      (["--prompt=a", "--config.gamma.x=1"], "the command line cannot be read"),
+      (["--prompt=a", "--config.gamma[0]=1"], "the command line cannot be read"),
+      (["--prompt=a", f"--config={files / 'exit.py'}"], "SystemExit: 0"),
+      (["--prompt=a", f"--config={files / 'dict.py'}"], "gives a ConfigDict, not a dict"),
       (["--prompt=a", "--config.tree=x"], "config.tree"),
       (["--prompt=a", "--config.strict", "--config.gamma=8"], "at most 7; got 8"),
       (["--prompt=a", "--config.rule=tokn"], "did you mean 'token'"),

@@ -51,6 +51,7 @@ def test_what_a_run_prints(tmp_path):
 
 def test_bad_input_is_answered_in_one_paragraph():
   cases = [
+      ([f"--config={forked.ROOT / 'configs' / 'table.py'}"], "table:2 is none"),
       (["--device=H10"], "there is no 'H10'; did you mean 'H100'?"),
       (["--device=TPU v5e", "--dtype=float32"], "TPU v5e has no published peak for dtype float32"),
       (["--parameters=0"], "parameters must be positive"),

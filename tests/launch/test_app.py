@@ -1,9 +1,13 @@
 """The frame of experiments: exit codes, streams, files."""
 
 import json
+import os
 
+from absl import flags
+from absl.testing import flagsaver
 import pytest
 
+from specjax.launch import app
 from tests.launch import forked
 
 CASES = {
@@ -16,6 +20,8 @@ CASES = {
     "bug of jax": ["--what=bug of jax"],
     "interrupt": ["--what=interrupt"],
     "no configuration": ["--config.gamma=1"],
+    "no place": ["--out=/proc/self"],
+    "a byte": ["--out=@/\udcff", "--json"],
 }
 
 
@@ -62,3 +68,45 @@ def test_an_interruption_is_no_bug(outcomes):
 def test_an_experiment_without_a_configuration_has_no_such_flag(outcomes):
   code, _, err = outcomes["no configuration"]
   assert code == 2 and "Unknown command line flag 'config.gamma'" in err
+
+
+def test_a_folder_that_takes_no_file_is_refused_before_the_work(outcomes):
+  code, out, err = outcomes["no place"]
+  assert (code, out) == (2, "") and "--out=/proc/self: no file can be written there" in err
+
+
+def test_a_folder_may_have_any_name(outcomes):
+  assert outcomes["a byte"][0] == 0, outcomes["a byte"]
+  assert (outcomes["folder"] / "\udcff" / "toy.json").exists()
+
+
+def test_a_full_disk_leaves_the_result_on_stdout(monkeypatch, tmp_path, capsys):
+  def full(*_):
+    raise OSError(28, "No space left on device")
+
+  if not flags.FLAGS.is_parsed():
+    flags.FLAGS(["test"])
+  monkeypatch.setattr(app.strict_json, "write", full)
+  with flagsaver.flagsaver(out=str(tmp_path), json=True), pytest.raises(OSError):
+    app.emit("toy", dict(number=3))
+  assert json.loads(capsys.readouterr().out) == {"number": 3}
+
+
+@pytest.mark.parametrize("out", [None, "DIR"])
+def test_a_reader_may_go_while_there_is_work_to_keep(out):
+  if not flags.FLAGS.is_parsed():
+    flags.FLAGS(["test"])
+  reader, writer = os.pipe()
+  stream = app._Stream(os.fdopen(writer, "wb"), "ascii", "backslashreplace")
+  stream.write("é")
+  stream.flush()
+  assert os.read(reader, 9) == rb"\xe9"
+  os.close(reader)
+  with flagsaver.flagsaver(out=out):
+    if out is None:
+      with pytest.raises(BrokenPipeError):
+        stream.write("a\n" * 9999)
+        stream.flush()
+      app._discard(stream)
+    stream.write("b\n" * 9999)
+    stream.close()

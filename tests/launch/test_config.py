@@ -15,6 +15,8 @@ CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "configs"
 
 @pytest.mark.parametrize("key, value", [
     ("gamma", -1), ("gamma", True), ("gamma", "4"), ("gamma", 1.5), ("gamma", "Auto"),
+    ("gamma", 10**6), ("max_new_tokens", 2**31 - 1), ("batch_size", 10**20), ("top_k", 2**31),
+    ("temperature", 10**400),
     ("stop_below", -0.1), ("stop_below", 1.1), ("stop_below", math.nan), ("stop_below", "x"),
     ("temperature", -0.1), ("temperature", math.nan), ("temperature", math.inf),
     ("top_k", -1), ("top_p", 0.0), ("top_p", 1.5), ("top_p", math.nan),

@@ -3,6 +3,7 @@
 import errno
 
 from absl import flags
+import jax
 import jax.numpy as jnp
 import pytest
 
@@ -40,6 +41,12 @@ def test_flag_errors_are_the_users():
   assert errors.is_user_error(flags.IllegalFlagValueError("bad"))
 
 
+def test_too_little_memory_is_the_users():
+  assert errors.is_user_error(MemoryError())
+  assert errors.is_user_error(jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: 9 TiB"))
+  assert not errors.is_user_error(jax.errors.JaxRuntimeError("INTERNAL: x"))
+
+
 @pytest.mark.parametrize("error, text", [
     (ValueError("two\n   lines"), "two lines"),
     (LoadError("file.gguf: too short"), "file.gguf: too short"),
@@ -47,6 +54,8 @@ def test_flag_errors_are_the_users():
     (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
     (KeyError("no key `x`"), "no key `x`"),
     (ValueError(), "ValueError"),
+    (MemoryError("3 GiB"), "out of memory: choose a smaller model, batch_size, max_new_tokens or "
+                           "gamma (3 GiB)"),
 ])
 def test_a_message_is_one_paragraph(error, text):
   assert errors.paragraph(error) == text

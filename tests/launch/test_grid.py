@@ -55,6 +55,9 @@ def test_no_axis_gives_one_point():
     (dict(gamma=(1,), zip=[dict(gamma=(1,))]), "names the axis 'gamma' more than once"),
     (dict(zip=[dict(gamma=(1, 2), top_p=(1,))]), "equally many values; gamma has 2, top_p has 1"),
     (dict(zip=dict(gamma=(1, 2))), "sweep.zip is a list of groups"),
+    (dict(zip=[{}]), "sweep.zip is a list of groups"),
+    ("gamma", "f.py: sweep is a dict of axes, got 'gamma'"),
+    (None, "f.py: sweep is a dict of axes, got None"),
 ])
 def test_a_bad_entry_is_named(entry, complaint):
   with pytest.raises(ValueError) as error:

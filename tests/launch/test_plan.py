@@ -42,7 +42,7 @@ def test_the_id_tells_jobs_apart_and_nothing_else(tmp_path):
 
 
 @pytest.mark.parametrize("axes, complaint", [
-    (dict(gamma=(1, -1)), "config.gamma must be 0"),
+    (dict(gamma=(1, -1)), "config.gamma must be from 0"),
     (dict(gamma=(1, "x")), "'x'"),
     (dict(temperature=(0.0, float("nan"))), "config.temperature"),
     (dict(rule=("token", "tokn")), "did you mean 'token'"),

@@ -33,6 +33,7 @@ def test_a_byte_order_mark_and_windows_lines_are_read(tmp_path):
 @pytest.mark.parametrize("line, complaint", [
     ("{", "not JSON"),
     ("[" * 100_000, "not JSON"),
+    ("9" * 5000, "not JSON"),
     ("[1]", "`turns` or `prompt`"),
     ('"text"', "`turns` or `prompt`"),
     ("{}", "`turns` or `prompt`"),

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from specjax.launch import config, job, record, replay, strict_json
+from specjax.launch import config, errors, job, record, replay, strict_json
 from specjax.launch.prompts import Conversation
 
 JOB = job.Job(
@@ -66,14 +66,21 @@ def test_what_changed_about_the_run_is_named(tmp_path):
     dict(inputs=dict(conversations=[], apply_chat_template=True, stop=[])),
     dict(manifest=dict(config=dict(gamma=-1), seed=0)),
     dict(manifest=dict(config=dict(gama=1), seed=0)),
-    dict(manifest=dict(config={}, seed="x"))])
+    dict(manifest=dict(config={}, seed="x")), dict(manifest=dict(config={}, seed=1.5)),
+    dict(manifest=dict(config=dict(temperature=10**400), seed=0)),
+    dict(tokens=[[1.5]]), dict(tokens=["12"]), dict(tokens=[[True]]),
+    dict(inputs=JOB.inputs() | dict(stop="end")),
+    dict(inputs=JOB.inputs() | dict(apply_chat_template="false")),
+    *(dict(inputs=JOB.inputs() | dict(conversations=[
+        JOB.conversations[0]._asdict() | dict(turns=turns)])) for turns in ("one", [""], [3]))])
 def test_bad_records_are_refused(tmp_path, changes):
   path = written(tmp_path, **changes)
-  with pytest.raises(ValueError):
+  with pytest.raises(ValueError, match="not a record") as error:
     replay.load(path)
+  assert errors.is_user_error(error.value)
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1]", "\xff\xfe", "[" * 100_000])
+@pytest.mark.parametrize("text", ["", "{", "[1]", "\xff\xfe", "[" * 100_000, "9" * 5000])
 def test_other_files_are_refused(tmp_path, text):
   path = tmp_path / "x.json"
   path.write_bytes(text.encode("latin-1"))

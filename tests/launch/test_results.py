@@ -64,7 +64,11 @@ def test_a_torn_line_is_named_and_swallows_nothing(tmp_path):
     b"\xff\xfe", b"{}", b"[1]", b'"a"', b"{" * 100_000, b"nonsense",
     json.dumps(line(), allow_nan=True).replace("1.0", "NaN").encode(),
     json.dumps(dict(line(), id=3)).encode(), json.dumps(dict(line(), error="x")).encode(),
-    json.dumps(dict(line(), result=None)).encode(),
+    json.dumps(dict(line(), result=None)).encode(), json.dumps(line()).replace(
+        "1.0", "1e999").encode(), json.dumps(line()).replace("1.0", "9" * 5000).encode(),
+    *(json.dumps(dict(line(), result=result)).encode() for result in (
+        dict(tau="<b>"), dict(speedup=True), dict(speedup_interval=3),
+        dict(speedup_interval=[1, "x"]), dict(identical_to_baseline=1))),
 ])
 def test_a_line_that_is_none_is_left_out(tmp_path, text):
   (tmp_path / "results.jsonl").write_bytes(text + b"\n\n")

@@ -1,7 +1,9 @@
 """Records are JSON that every parser reads."""
 
+import errno
 import json
 import math
+import os
 import pathlib
 from typing import NamedTuple
 
@@ -9,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from specjax.launch import strict_json
+from specjax.launch import errors, strict_json
 from specjax.launch.config import DecodeConfig
 
 
@@ -24,7 +26,7 @@ def refuse(constant):
 
 def round_trip(value):
   text = strict_json.dumps(value)
-  assert "\n" not in text
+  assert "\n" not in text and text.isascii()
   return json.loads(text, parse_constant=refuse)
 
 
@@ -56,3 +58,26 @@ def test_a_configuration_becomes_its_fields():
 def test_what_has_no_form_is_refused():
   with pytest.raises(TypeError, match="function"):
     strict_json.dumps({"f": lambda: 0})
+
+
+@pytest.mark.parametrize("text", [
+    "{", "NaN", "-Infinity", "[1e999]", "9" * 400, "9" * 5000, "[" * 100_000, b"\xff"])
+def test_what_is_not_strict_is_refused(text):
+  with pytest.raises(ValueError, match="^not JSON: ") as error:
+    strict_json.loads(text)
+  assert errors.is_user_error(error.value)
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+  path = tmp_path / "x.json"
+  strict_json.write(path, {"a": "\udcff"})
+  before = path.read_bytes()
+
+  def full(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+  monkeypatch.setattr(os, "fsync", full)
+  with pytest.raises(OSError, match="No space left") as error:
+    strict_json.write(path, {})
+  assert error.value.filename == str(path)
+  assert list(tmp_path.iterdir()) == [path] and path.read_bytes() == before

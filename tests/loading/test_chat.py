@@ -90,6 +90,10 @@ def test_other_files_cannot_be_reached(source):
     ("{{ 100000000 * [1] }}", "repeated sequence is too long"),
     ("{% for i in range(90000) %}{{ 'x' * 1000 }}{% endfor %}", "prints more than 16777216"),
     ("x" * (1 << 21), "2097152 characters"),
+    ("{% set n = namespace(x='x') %}{% for i in range(60) %}{% set n.x = n.x ~ n.x %}{% endfor %}",
+     "MemoryError"),
+    ("{{ '%9000000000d' % 1 }}", "MemoryError"),
+    ("{{ 'x'.rjust(9000000000)|length }}", "MemoryError"),
 ])
 def test_waste_is_stopped(source, problem):
   refused(source, problem)

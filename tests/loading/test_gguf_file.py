@@ -140,6 +140,7 @@ def test_a_flipped_bit_never_gives_another_exception(write):
     (padded(header((), [entry(), entry()]), bytes(32)), "'w' appears twice"),
     (padded(header((), [entry(offset=2**62)]), bytes(32)), "file has"),
     (padded(header((), [entry(shape=(2**60, 2**60))]), bytes(32)), "file has"),
+    (padded(header((), [entry(shape=(2**63, 0))]), bytes(32)), "'w' is empty"),
     (padded(header((), [entry(shape=(1,) * 9)]), bytes(32)), "number of dimensions"),
     (padded(header((), [entry(kind=250)]), bytes(32)), "unsupported type"),
     (padded(header((), [entry(kind=KINDS.Q4_0)]), bytes(32)), "not a multiple"),

@@ -121,6 +121,7 @@ def test_the_last_row_of_an_id_counts():
     lambda row: row.update(cell=None),
     lambda row: row["cell"].update(gamma="4"),
     lambda row: row["cell"].update(gamma=-1),
+    lambda row: row["cell"].update(gamma=10**6),
     lambda row: row["cell"].update(temperature=None),
     lambda row: row["cell"].update(temperature="hot"),
     lambda row: row["cell"].update(batch_size=0),
