@@ -62,6 +62,14 @@ def test_bad_seeds_are_refused(seed):
     keys.from_seed(seed)
 
 
+@pytest.mark.parametrize("wrong", [jax.random.PRNGKey(0), jax.random.split(KEY, 2)])
+def test_keys_of_another_kind_are_refused(wrong):
+  rows = jnp.arange(2)
+  for derive in (keys.draft, keys.verify, keys.positions):
+    with pytest.raises(ValueError, match=r"one typed key.*got .*\(2,\)"):
+      derive(wrong, rows, rows, *[3] * (derive is not keys.verify))
+
+
 def test_seeds_make_typed_keys():
   assert jnp.issubdtype(keys.from_seed(2**63 - 1).dtype, jax.dtypes.prng_key)
   assert len({tuple(jax.random.key_data(keys.from_seed(s)).tolist()) for s in range(100)}) == 100
