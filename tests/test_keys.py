@@ -15,13 +15,17 @@ def bits(array):
 
 
 def test_every_use_has_its_own_key():
-  """All rows, rounds, depths and positions of a small grid: no two keys are equal."""
+  """All rows, rounds, depths and positions of a small grid: no two keys are equal.
+
+  The key of a round is split by the rule, and its halves could be the drafter's keys.
+  """
   rows = jnp.arange(5)
   drafts = [bits(keys.draft(KEY, rows, jnp.int32(r), 4)) for r in range(6)]
   coins = [bits(keys.verify(KEY, rows, jnp.int32(r))) for r in range(6)]
   field = bits(keys.positions(KEY, rows, jnp.zeros(5, jnp.int32), 30))
-  together = drafts + coins + [field]
-  assert len(set.union(*together)) == sum(map(len, together)) == 6 * 20 + 6 * 5 + 150
+  halves = [bits(jax.vmap(jax.random.split)(keys.verify(KEY, rows, r))) for r in range(6)]
+  together = drafts + coins + halves + [field]
+  assert len(set.union(*together)) == sum(map(len, together)) == 6 * (20 + 5 + 10) + 150
 
 
 def test_a_row_depends_on_its_id_alone():

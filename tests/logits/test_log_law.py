@@ -158,6 +158,8 @@ def test_equal_laws_leave_p_itself():
   np.testing.assert_array_equal(residual(wide, wide), wide)
   point = jnp.asarray([[-INF, 0.0, -INF]])
   np.testing.assert_array_equal(residual(point, point), point)
+  nearby = jnp.nextafter(wide, jnp.inf)  # at least p everywhere, as rounding may have it
+  np.testing.assert_array_equal(residual(wide, jnp.where(wide > -INF, nearby, -INF)), wide)
 
 
 def test_rounding_alone_still_gives_a_law():
