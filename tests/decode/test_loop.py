@@ -245,6 +245,17 @@ def test_a_limit_beyond_all_positions_is_the_context():
   assert prepared[2] == toys.TINY.max_length
 
 
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_pass_at_the_limit_fits_the_cache(strict):
+  """JAX would move a write beyond the end back over the text, in silence."""
+  room = decode.speculative(TARGET, DRAFTER, verify.token(), WARM, strict).room
+  assert room == (decode.decoder.STRICT_WINDOW - 1 if strict else DRAFTER.nodes)
+  for length in range(500, 516):  # the last pass begins at the last token and writes `room` more
+    prepared = loop.prepare(
+        TARGET, room, np.zeros((1, 9), int), np.array([9]), length - 9, (), None)
+    assert prepared[0].shape[1] == (512 if length + room <= 512 else 1024)
+
+
 def test_tables_have_one_vocabulary():
   for make in (table.target, lambda logits_: table.drafter(logits_, 2)):
     with pytest.raises(ValueError, match=r"float\[V\] \* order \+ \[V\], got shape \(3, 4\)"):
