@@ -29,7 +29,15 @@ _DRAFT, _VERIFY, _POSITION = 0, 1, 2
 
 
 def _stream(key: Array, rows: Array, stream: int) -> Array:
-  """The keys key[B] of one stream for the rows int32[B]."""
+  """The keys key[B] of one stream for the rows int32[B].
+
+  Raises:
+    ValueError: `key` is not one typed key.
+  """
+  if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key) or key.ndim:
+    raise ValueError(
+        "The key of a generation is one typed key, as keys.from_seed or jax.random.key makes it, "
+        f"got {key.dtype}{key.shape}.")
   return jax.vmap(lambda row: jax.random.fold_in(jax.random.fold_in(key, row), stream))(rows)
 
 

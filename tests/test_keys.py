@@ -15,13 +15,17 @@ def bits(array):
 
 
 def test_every_use_has_its_own_key():
-  """All rows, rounds, depths and positions of a small grid: no two keys are equal."""
+  """All rows, rounds, depths and positions of a small grid: no two keys are equal.
+
+  The key of a round is split by the rule, and its halves could be the drafter's keys.
+  """
   rows = jnp.arange(5)
   drafts = [bits(keys.draft(KEY, rows, jnp.int32(r), 4)) for r in range(6)]
   coins = [bits(keys.verify(KEY, rows, jnp.int32(r))) for r in range(6)]
   field = bits(keys.positions(KEY, rows, jnp.zeros(5, jnp.int32), 30))
-  together = drafts + coins + [field]
-  assert len(set.union(*together)) == sum(map(len, together)) == 6 * 20 + 6 * 5 + 150
+  halves = [bits(jax.vmap(jax.random.split)(keys.verify(KEY, rows, r))) for r in range(6)]
+  together = drafts + coins + halves + [field]
+  assert len(set.union(*together)) == sum(map(len, together)) == 6 * (20 + 5 + 10) + 150
 
 
 def test_a_row_depends_on_its_id_alone():
@@ -60,6 +64,14 @@ def test_path_zero_is_the_position_and_the_others_are_new():
 def test_bad_seeds_are_refused(seed):
   with pytest.raises(ValueError, match="seed"):
     keys.from_seed(seed)
+
+
+@pytest.mark.parametrize("wrong", [jax.random.PRNGKey(0), jax.random.split(KEY, 2)])
+def test_keys_of_another_kind_are_refused(wrong):
+  rows = jnp.arange(2)
+  for derive in (keys.draft, keys.verify, keys.positions):
+    with pytest.raises(ValueError, match=r"one typed key.*got .*\(2,\)"):
+      derive(wrong, rows, rows, *[3] * (derive is not keys.verify))
 
 
 def test_seeds_make_typed_keys():

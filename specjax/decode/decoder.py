@@ -59,7 +59,8 @@ class Decoder:
 
     Raises:
       ValueError: an empty prompt, one that does not fit the context, a token outside the
-        vocabulary; several rows in strict mode, where the width of a batch would change the bits.
+        vocabulary, in a prompt or in `eos`; several rows in strict mode, where the width of a batch
+        would change the bits.
     """
     if self.window and len(lengths) > 1:
       raise ValueError(
@@ -257,7 +258,9 @@ def _as_params(params: Params | PyTree) -> Params:
 def _not_laws(draft: Draft, log_p: Array) -> Array:
   """bool[B]: rows with a law that holds NaN, which `log_law` makes of NaN logits."""
   # The maximum of a row is NaN iff the row holds one: no second pass over V is needed for `any`.
-  bad = jnp.isnan(log_p.max(-1)).any(-1)
+  # Rows below nodes that are not valid are the laws after tokens that nobody drafted.
+  reached = jnp.pad(draft.valid, ((0, 0), (1, 0)), constant_values=True)
+  bad = (jnp.isnan(log_p.max(-1)) & reached).any(-1)
   if draft.log_q is not None and draft.log_q.shape[1]:
     bad |= (jnp.isnan(draft.log_q.max(-1)) & draft.valid).any(-1)
   return bad

@@ -1,5 +1,6 @@
 """What a decoder remembers between rounds, and the checks before the first one."""
 
+import numbers
 from typing import NamedTuple
 
 import jax
@@ -48,22 +49,36 @@ def prepare(
     tokens int32[B, S], lengths, limits, rows int32[B], eos int32[E].
   """
   _check_prompts(prompts, lengths, target.vocab_size, target.max_length)
-  if max_new_tokens < 1:
-    raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}.")
+  if not isinstance(max_new_tokens, numbers.Integral) or max_new_tokens < 1:
+    raise ValueError(f"max_new_tokens must be an integer of at least 1, got {max_new_tokens!r}.")
   prompts, lengths = np.asarray(prompts, np.int32), np.asarray(lengths, np.int32)
-  limits = lengths + max_new_tokens
+  limits = lengths.astype(np.int64) + max_new_tokens
   if target.max_length is not None:
     limits = np.minimum(limits, target.max_length)
   batch = prompts.shape[0]
-  size = capacity(limits.max(), room)
+  size = capacity(int(limits.max()), room)
   tokens = np.full((batch, size), PAD, np.int32)
   for row, length in enumerate(lengths):
     tokens[row, :length] = prompts[row, :length]
-  rows = np.arange(batch, dtype=np.int32) if rows is None else np.asarray(rows, np.int32)
-  if rows.shape != (batch,):
-    raise ValueError(f"rows must be int32[{batch}], one id a prompt, got shape {rows.shape}.")
-  arrays = (tokens, lengths, limits, rows, np.asarray(tuple(eos), np.int32))
-  return tuple(jnp.asarray(array) for array in arrays)
+  rows = np.arange(batch) if rows is None else np.asarray(rows)
+  if rows.shape != (batch,) or not np.issubdtype(rows.dtype, np.integer):
+    raise ValueError(
+        f"rows must be int32[{batch}], one id a prompt, got {rows.dtype}{rows.shape}.")
+  arrays = (tokens, lengths, limits, rows, _ends(eos, target.vocab_size))
+  return tuple(jnp.asarray(array, jnp.int32) for array in arrays)
+
+
+def _ends(eos, vocab_size: int) -> np.ndarray:
+  """int[E]: the tokens that end a row. PAD is none of them: it fills every verdict."""
+  ends = np.asarray(tuple(eos) if np.iterable(eos) else eos)
+  if ends.size == 0:
+    return np.zeros(0, int)
+  if ends.ndim != 1 or not np.issubdtype(ends.dtype, np.integer):
+    raise ValueError(f"eos must be tokens int[E], such as (2,), got {eos!r}.")
+  if ends.min() < 0 or ends.max() >= vocab_size:
+    raise ValueError(
+        f"eos {ends.tolist()} holds a token outside of the vocabulary of {vocab_size}; () is none.")
+  return ends
 
 
 def _check_prompts(

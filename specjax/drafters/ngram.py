@@ -52,7 +52,7 @@ def _copy(
   matched = jnp.zeros_like(ends)
   alive = (ends >= 1) & (ends < length)
   for back in range(1, longest + 1):
-    alive &= (ends >= back) & (jnp.roll(text, back) == text[length - back]) & (length > back)
+    alive &= (ends >= back) & (jnp.roll(text, back) == text[length - back])
     matched += alive.astype(jnp.int32)
   # The longest match first, then the latest.
   best = jnp.argmax(matched * text.shape[0] + jnp.where(matched > 0, ends, 0))

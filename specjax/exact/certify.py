@@ -82,10 +82,17 @@ def certify(rule: Rule, schemes=None, systems: systems_lib.Systems | None = None
 
   Raises:
     ValueError: systems that are too shallow for a scheme, or a coupled rule under drafts that do
-      not share its noise.
+      not share its noise; no scheme, no random system, or a vocabulary of a single token.
   """
+  if vocab < 2 or number < 1:
+    raise ValueError(
+        f"certify needs vocab >= 2, or no token is ever in doubt, and number >= 1 random systems; "
+        f"got {vocab} and {number}.")
   start = time.perf_counter()
   schemes = claims.schemes(rule) if schemes is None else tuple(schemes)
+  if not schemes:
+    raise ValueError("certify needs at least one way of drafting; without `schemes` it takes those "
+                     "that the rule claims to serve.")
   if systems is None:
     systems = default_systems(vocab, max(scheme.depth for scheme in schemes), number, seed)
   cases = tuple(_case(rule, scheme, systems, seed) for scheme in schemes)

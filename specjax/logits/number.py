@@ -19,17 +19,23 @@ def number(name: str, value, valid, meaning: str, dtype=float) -> Array:
   unless `valid` holds for every element; it sees float64 and must be false on NaN. A traced value
   cannot be looked at and passes unchecked.
   """
+  dtype = jnp.result_type(float) if dtype is float else jnp.int32
   if not isinstance(value, jax.core.Tracer):
     concrete = np.asarray(value)
     if not jnp.issubdtype(concrete.dtype, np.number) or not np.all(valid(concrete.astype(float))):
       raise ValueError(f"{name} must be {meaning}, but it is {value!r}.")
-  return jnp.asarray(value).astype(jnp.result_type(float) if dtype is float else jnp.int32)
+    with np.errstate(over="ignore"):
+      if not np.isfinite(concrete.astype(dtype)).all():
+        raise ValueError(f"{name} must fit {jnp.dtype(dtype)}, but it is {value!r}.")
+  return jnp.asarray(value).astype(dtype)
 
 
 def align(value: Array, logits: Array) -> Array:
   """`value` [...] shaped to broadcast against `logits` [..., V], first axis to first axis."""
   missing = logits.ndim - value.ndim
-  if missing < 1:
+  # A longer axis would make rows that are not there.
+  fits = all(size in (1, rows) for size, rows in zip(value.shape, logits.shape))
+  if missing < 1 or not fits:
     raise ValueError(
         f"A number of shape {value.shape} does not fit logits of shape {logits.shape}: its axes "
         "are the first axes of the logits, whose last axis is the vocabulary."
@@ -38,5 +44,11 @@ def align(value: Array, logits: Array) -> Array:
 
 
 def widen(logits: Array) -> Array:
-  """float32 or float64: narrower floats hold neither a law nor a sum over a vocabulary."""
+  """float32 or float64: narrower floats hold neither a law nor a sum over a vocabulary.
+
+  Raises:
+    ValueError: logits that are not floats.
+  """
+  if not jnp.issubdtype(logits.dtype, jnp.floating):
+    raise ValueError(f"logits must be float[..., V], got {logits.dtype}{logits.shape}.")
   return logits.astype(jnp.float32) if jnp.finfo(logits.dtype).bits < 32 else logits

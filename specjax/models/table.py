@@ -18,8 +18,11 @@ def target(logits: Array) -> Target:
 
   Args:
     logits: float[V] * order + [V]. The parameters are the table itself: pass any `params`.
+
+  Raises:
+    ValueError: axes of different lengths.
   """
-  logits = jnp.asarray(logits)
+  logits = _table(logits)
   return Target(
       init=Partial(_init),
       forward=Partial(_forward, logits),
@@ -29,12 +32,23 @@ def target(logits: Array) -> Target:
 
 
 def drafter(logits: Array, gamma: int) -> Drafter:
-  """A Drafter that draws chains of `gamma` >= 1 tokens from a table of its own."""
+  """A Drafter that draws chains of `gamma` >= 1 tokens from a table of its own.
+
+  Raises:
+    ValueError: gamma < 1, or a table with axes of different lengths.
+  """
   if gamma < 1:
     raise ValueError(f"A drafter drafts at least one token, got gamma = {gamma}.")
   return Drafter(
-      init=Partial(drawing.no_state), propose=Partial(_propose, jnp.asarray(logits)),
+      init=Partial(drawing.no_state), propose=Partial(_propose, _table(logits)),
       observe=Partial(drawing.same_state), nodes=gamma, depth=gamma, abstains=False)
+
+
+def _table(logits: Array) -> Array:
+  logits = jnp.asarray(logits)
+  if len(set(logits.shape)) != 1:
+    raise ValueError(f"A Markov table is float[V] * order + [V], got shape {logits.shape}.")
+  return logits
 
 
 def _init(params: PyTree, batch: int, capacity: int) -> Array:

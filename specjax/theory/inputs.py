@@ -14,6 +14,7 @@ _BOUNDS = {
     "gamma": (0, _INF, "a number of drafted tokens, at least 0"),
     "c": (0, _INF, "a cost relative to one target pass, at least 0"),
     "c_hat": (0, _INF, "an operation count relative to the target's, at least 0"),
+    "factor": (np.nextafter(0, 1), 1, "a lenience in (0, 1], of which 1 is lossless"),
     "p": (0, 1, "a law of probabilities in [0, 1]"),
     "q": (0, 1, "a law of probabilities in [0, 1]"),
     "tau": (0, _INF, "a number of tokens per target pass, at least 0"),

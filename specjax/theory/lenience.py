@@ -4,8 +4,6 @@ Leviathan, Kalman, Matias, ICML 2023, arXiv 2211.17192, appendix A.5: the draft 
 acceptance test multiplied by a factor l in (0, 1]; l = 1 is lossless.
 """
 
-import numpy as np
-
 from specjax.theory import inputs
 
 
@@ -20,8 +18,7 @@ def lenient_acceptance(p, q, factor):
   Raises:
     ValueError: a factor outside (0, 1] or an entry that is no probability.
   """
-  _check_factor(factor)
-  xp, (p, q) = inputs.read(p=p, q=q)
+  xp, (p, q, factor) = inputs.read(p=p, q=q, factor=factor)
   return xp.minimum(p / factor, q).sum(-1)
 
 
@@ -31,11 +28,5 @@ def lenient_bound(p, factor):
   Raises:
     ValueError: a factor outside (0, 1] or an entry that is no probability.
   """
-  _check_factor(factor)
-  xp, (p,) = inputs.read(p=p)
+  xp, (p, factor) = inputs.read(p=p, factor=factor)
   return xp.minimum(p / factor, 1)
-
-
-def _check_factor(factor):
-  if not (0 < np.asarray(factor)).all() or not (np.asarray(factor) <= 1).all():
-    raise ValueError(f"factor must be a lenience in (0, 1], of which 1 is lossless; got {factor}.")

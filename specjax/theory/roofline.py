@@ -62,7 +62,7 @@ def roofline(device: str | Device, parameters: float, dtype: str = "bfloat16", b
   if dtype not in device.peak:
     raise ValueError(
         f"{device.name} has no published peak for dtype {dtype}; there is {sorted(device.peak)}.")
-  if parameters <= 0 or batch < 1 or rows < 1 or context < 0:
+  if not (parameters > 0 and batch >= 1 and rows >= 1 and context >= 0):  # also catches NaN
     raise ValueError(
         "parameters must be positive, batch and rows at least 1 and context at least 0; got "
         f"{parameters}, {batch}, {rows}, {context}.")

@@ -26,6 +26,7 @@ def check(draft: Draft, log_p: Array, trees: bool, depth: int | None = None) -> 
     depth: the most nodes that a path may have; not looked at if not given.
   """
   _check_shapes(draft, log_p)
+  _check_dtypes(draft, log_p)
   laws = {"log_p": log_p} if draft.log_q is None else {"log_p": log_p, "draft.log_q": draft.log_q}
   for name, rows in laws.items():
     check_values(
@@ -37,6 +38,10 @@ def check(draft: Draft, log_p: Array, trees: bool, depth: int | None = None) -> 
       f"draft.tokens {draft.tokens.shape} holds a valid token outside of the vocabulary of "
       f"{vocab}.",
       ~draft.valid | ((draft.tokens >= 0) & (draft.tokens < vocab)))
+  check_values(
+      f"draft.valid {draft.valid.shape} marks a node below one that is not valid: a walk that ends "
+      "there would take the undrafted node into the text.",
+      ~draft.valid | jnp.append(jnp.ones(1, bool), draft.valid)[draft.parents + 1])
   index = jnp.arange(draft.tokens.shape[0], dtype=jnp.int32)
   check_values(
       f"draft.parents {draft.parents.shape} must be ROOT (-1) or the index of an earlier node.",
@@ -57,6 +62,10 @@ def _check_shapes(draft: Draft, log_p: Array) -> None:
   if log_p.ndim != 2:
     raise ValueError(
         f"log_p must be float[N + 1, V] for one row, got shape {log_p.shape}; vmap over batches.")
+  if 0 in log_p.shape:
+    raise ValueError(
+        f"log_p must be float[N + 1, V] with at least the row of the root and one token, got shape "
+        f"{log_p.shape}.")
   nodes, vocab = log_p.shape[0] - 1, log_p.shape[1]
   expected = {"tokens": (nodes,), "parents": (nodes,), "valid": (nodes,), "log_q": (nodes, vocab)}
   for name, shape in expected.items():
@@ -65,9 +74,23 @@ def _check_shapes(draft: Draft, log_p: Array) -> None:
       raise ValueError(
           f"draft.{name} has shape {value.shape}, but log_p {log_p.shape} asks for {shape}: a "
           "draft of N nodes needs N + 1 rows of log_p, the last of them for the bonus token.")
+
+
+def _check_dtypes(draft: Draft, log_p: Array) -> None:
   if draft.log_q is not None and draft.log_q.dtype != log_p.dtype:
     raise ValueError(
         f"draft.log_q is {draft.log_q.dtype} and log_p {log_p.dtype}; laws must share one dtype.")
+  if log_p.dtype not in (jnp.float32, jnp.float64):  # narrower ones do not hold a law's sum
+    raise ValueError(
+        f"log_p {log_p.shape} is {log_p.dtype}, but laws are float32 or float64; logits.log_law "
+        "widens narrower logits.")
+  kinds = {"tokens": jnp.integer, "parents": jnp.integer, "valid": jnp.bool_}
+  for name, kind in kinds.items():
+    value = getattr(draft, name)
+    if not jnp.issubdtype(value.dtype, kind):
+      raise ValueError(
+          f"draft.{name} {value.shape} must be {'bool' if kind is jnp.bool_ else 'int32'}, got "
+          f"{value.dtype}.")
 
 
 def _at_most(parents: Array, depth: int) -> Array:
@@ -108,6 +131,15 @@ def check_chains(draft: Draft, rule: str) -> None:
       f"draft.parents {draft.parents.shape} branches below the root, and {rule} judges separate "
       "chains only; draft every path as a chain of its own.",
       (draft.parents == -1) | ~siblings.any(-1))
+
+
+def check_scalars(formula) -> None:
+  """Raises ValueError if a rule with a number for each row of a batch is to judge one row."""
+  for number in jax.tree.leaves(formula):
+    if np.ndim(number):
+      raise ValueError(
+          f"The rule holds an array of shape {np.shape(number)}, one number for each row of a "
+          "batch, and judges one row: map over the rule as well, jax.vmap(judge, (0, 0, ...)).")
 
 
 def check_number(name: str, value, low: float, high: float):

@@ -63,6 +63,7 @@ class Rule:
 
   def _decide(self, draft: Draft, log_p: Array) -> Decision:
     draft, log_p = jax.tree.map(jnp.asarray, (draft, log_p))
+    checks.check_scalars(self.formula)
     checks.check(draft, log_p, self.trees)
     accept, log_next = self.judge(draft, log_p)
     return Decision(accept, jax.vmap(log_next)(jnp.arange(log_p.shape[0], dtype=jnp.int32)))
@@ -88,12 +89,14 @@ class Rule:
       depth: depth D of the tree (static); N, that of a chain, if not given.
 
     Raises:
-      ValueError: shapes or dtypes that do not fit; outside of jit also laws that are not
-        normalised, a tree given to a chain rule, a node deeper than `depth`. Inside jit the latter
-        are `checkify.debug_check`s.
+      ValueError: shapes or dtypes that do not fit, a number of the rule that is an array; outside
+        of jit also laws that are not normalised, a valid node below one that is not, a tree given
+        to a chain rule, a node deeper than `depth`. Inside jit the latter are
+        `checkify.debug_check`s.
     """
     draft, log_p = jax.tree.map(jnp.asarray, (draft, log_p))
     depth = draft.tokens.shape[0] if depth is None else depth
+    checks.check_scalars(self.formula)
     checks.check(draft, log_p, self.trees, depth)
     if self.coupled:
       stop, extra = self.formula(key, draft, log_p)

@@ -200,6 +200,17 @@ def test_nan_raises_and_never_becomes_a_token():
     decode.generate(broken_drafter, KEY, None, np.array([[2]]), np.array([1]), 5)
 
 
+def test_laws_after_tokens_that_nobody_drafted_do_not_count():
+  """Row 1 has no draft; its pass holds token 0 in place of one, after which there is no law."""
+  logits_ = toys.random_table(0, order=1).at[:, 0].set(-jnp.inf).at[0].set(jnp.nan)
+  decoder = decode.speculative(
+      table.target(logits_), drafters.ngram(3), verify.token(), logits.temperature(0.0))
+  got = decode.generate(
+      decoder, KEY, None, np.array([[1, 2, 1, 2], [3, 0, 0, 0]]), np.array([4, 1]), 2)
+  assert got.stats.drafted[0, 0] > 0 == got.stats.drafted[1, 0]
+  assert (np.asarray(got.tokens) > 0).all()
+
+
 @pytest.mark.parametrize("prompts, lengths, more, message", [
     (np.zeros((1, 3), int), np.array([0]), {}, "row 0 is empty"),
     (np.zeros((1, 3), int), np.array([4]), {}, r"lengths\[0\] = 4 exceeds the 3 columns"),
@@ -209,7 +220,13 @@ def test_nan_raises_and_never_becomes_a_token():
     (np.zeros((1, 3)), np.array([3]), {}, "must hold integers"),
     (np.zeros((0, 3), int), np.zeros(0, int), {}, "at least one prompt"),
     (np.zeros((1, 3), int), np.array([3]), dict(max_new_tokens=0), "max_new_tokens"),
+    (np.zeros((1, 3), int), np.array([3]), dict(max_new_tokens=2.5), "max_new_tokens"),
     (np.zeros((1, 3), int), np.array([3]), dict(rows=np.arange(2)), r"rows must be int32\[1\]"),
+    (np.zeros((1, 3), int), np.array([3]), dict(rows=np.zeros(1)), r"rows must be int32\[1\]"),
+    (np.zeros((1, 3), int), np.array([3]), dict(eos=(2, 4)), r"eos \[2, 4\] .*vocabulary of 4"),
+    (np.zeros((1, 3), int), np.array([3]), dict(eos=(PAD,)), r"eos \[-1\]"),
+    (np.zeros((1, 3), int), np.array([3]), dict(eos=(1.5,)), r"eos must be tokens int\[E\]"),
+    (np.zeros((1, 3), int), np.array([3]), dict(eos=2), r"eos must be tokens int\[E\]"),
 ])
 def test_bad_prompts_are_refused(prompts, lengths, more, message):
   with pytest.raises(ValueError, match=message):
@@ -220,6 +237,29 @@ def test_a_prompt_as_long_as_the_context_is_refused():
   decoder = decode.autoregressive(transformer.target(toys.TINY), WARM)
   with pytest.raises(ValueError, match="has 600 tokens, but the context of the model holds 600"):
     decoder.init(toys.tiny_params(0), np.zeros((1, 600), int), np.array([600]))
+
+
+def test_a_limit_beyond_all_positions_is_the_context():
+  prepared = loop.prepare(
+      transformer.target(toys.TINY), 4, np.zeros((1, 5), int), np.array([5]), 2**31 - 1, (), None)
+  assert prepared[2] == toys.TINY.max_length
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_pass_at_the_limit_fits_the_cache(strict):
+  """JAX would move a write beyond the end back over the text, in silence."""
+  room = decode.speculative(TARGET, DRAFTER, verify.token(), WARM, strict).room
+  assert room == (decode.decoder.STRICT_WINDOW - 1 if strict else DRAFTER.nodes)
+  for length in range(500, 516):  # the last pass begins at the last token and writes `room` more
+    prepared = loop.prepare(
+        TARGET, room, np.zeros((1, 9), int), np.array([9]), length - 9, (), None)
+    assert prepared[0].shape[1] == (512 if length + room <= 512 else 1024)
+
+
+def test_tables_have_one_vocabulary():
+  for make in (table.target, lambda logits_: table.drafter(logits_, 2)):
+    with pytest.raises(ValueError, match=r"float\[V\] \* order \+ \[V\], got shape \(3, 4\)"):
+      make(jnp.zeros((3, 4)))
 
 
 def test_trees_need_a_rule_for_trees():

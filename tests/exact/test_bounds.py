@@ -122,6 +122,7 @@ def test_joint_ideal_of_a_chain_is_the_overlap_of_joint_laws(seed):
     drafts.paths(2, 2),
     drafts.paths(2, 2, drafts.MERGED),
     drafts.tree((2, 1), drafts.WITHOUT_REPLACEMENT),
+    drafts.tree((2, 1), drafts.WITHOUT_REPLACEMENT)._replace(name="pruned", invalid=(1,)),
     drafts.tree((2, 2), drafts.WITHOUT_REPLACEMENT)], ids=lambda scheme: scheme.name)
 def test_joint_ideal_of_a_tree_is_a_linear_program_for_each_length(scheme):
   made = systems.random(7, 1, 3, 2)

@@ -207,3 +207,11 @@ def test_the_certificate_names_the_worst_system():
 def test_too_shallow_systems_are_refused():
   with pytest.raises(ValueError, match="chain 3 reads laws after up to 3 tokens.*4 rows"):
     certify(verify.token(), [drafts.chain(3)], systems.pair("P3", 1))
+
+
+@pytest.mark.parametrize("arguments, message", [
+    (dict(vocab=1), "vocab >= 2"), (dict(number=0), "number >= 1"),
+    (dict(schemes=()), "at least one way of drafting")])
+def test_nothing_to_certify_is_refused(arguments, message):
+  with pytest.raises(ValueError, match=message):
+    certify(verify.token(), **arguments)

@@ -29,6 +29,11 @@ def test_a_law_is_at_least_float32_and_sums_to_one(dtype, law_dtype):
         log_law(x, lib.temperature(0.7)), log_law(x.astype(law_dtype), lib.temperature(0.7)))
 
 
+def test_logits_that_are_not_floats_are_refused():
+  with pytest.raises(ValueError, match=r"logits must be float\[..., V\], got int32\(2, 3\)"):
+    log_law(jnp.zeros((2, 3), jnp.int32), lib.chain())
+
+
 def test_a_row_without_a_law_is_nan_and_its_neighbour_is_not():
   x = jnp.asarray([[0.0, np.nan, 1.0], [0.0, INF, 1.0], [-INF, -INF, -INF], [0.0, -INF, 1.0]])
   law = np.asarray(log_law(x, lib.chain()))
@@ -173,6 +178,8 @@ def test_equal_laws_leave_p_itself():
   np.testing.assert_array_equal(residual(wide, wide), wide)
   point = jnp.asarray([[-INF, 0.0, -INF]])
   np.testing.assert_array_equal(residual(point, point), point)
+  nearby = jnp.nextafter(wide, jnp.inf)  # at least p everywhere, as rounding may have it
+  np.testing.assert_array_equal(residual(wide, jnp.where(wide > -INF, nearby, -INF)), wide)
 
 
 def test_rounding_alone_still_gives_a_law():

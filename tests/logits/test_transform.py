@@ -123,12 +123,22 @@ def test_each_row_may_have_its_own_temperature():
   np.testing.assert_array_equal(jax.vmap(run)(lib.temperature(values), x), apart)
   with pytest.raises(ValueError, match="first axes"):
     lib.temperature(values)(x[0, 0])
+  with pytest.raises(ValueError, match=r"shape \(\d,\) does not fit logits of shape \(1, "):
+    lib.temperature(values)(x[:1])  # would make rows out of one
 
 
 @pytest.mark.parametrize("bad", [-0.1, np.nan, INF, [1.0, -1.0], "hot", None, True])
 def test_bad_temperatures_are_refused(bad):
   with pytest.raises(ValueError, match="temperature must be a finite number >= 0"):
     lib.temperature(bad)
+
+
+@pytest.mark.parametrize("make", [
+    lib.temperature, lib.repetition_penalty, lib.presence_penalty, lib.frequency_penalty])
+def test_numbers_that_overflow_are_refused(make):
+  """As infinity, they would make NaN of excluded tokens."""
+  with pytest.raises(ValueError, match=f"{make.__name__} must fit float32, but it is 1e.39"):
+    make(1e39)
 
 
 def test_traced_numbers_are_taken_as_they_are():

@@ -1,5 +1,6 @@
 """Lenience against the published example and against a direct search."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -38,6 +39,12 @@ def test_bad_factors(factor):
     theory.lenient_acceptance(P, Q, factor)
   with pytest.raises(ValueError, match="factor"):
     theory.lenient_bound(P, factor)
+
+
+def test_under_jit():
+  for call in (theory.lenient_acceptance, lambda p, q, factor: theory.lenient_bound(p, factor)):
+    np.testing.assert_allclose(
+        jax.jit(call)(jnp.asarray(P), jnp.asarray(Q), 0.8), call(P, Q, 0.8), rtol=1e-6)
 
 
 def test_bad_laws():

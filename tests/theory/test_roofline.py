@@ -64,6 +64,7 @@ def test_named_devices(name):
     (dict(device="Z80", parameters=1e9), "no device 'Z80'"),
     (dict(device="TPU v5e", parameters=1e9, dtype="float32"), "no published peak"),
     (dict(device="H100", parameters=0), "parameters"),
+    (dict(device="H100", parameters=float("nan")), "parameters"),
     (dict(device="H100", parameters=1e9, batch=0), "batch"),
     (dict(device="H100", parameters=1e9, rows=0), "rows"),
     (dict(device="H100", parameters=1e9, context=-1), "context"),

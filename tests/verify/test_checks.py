@@ -1,5 +1,6 @@
 """What a rule refuses, and how it says so: at once outside of jit, through checkify inside."""
 
+import functools
 import re
 
 import jax
@@ -51,6 +52,9 @@ VALUES = {
         ("draft.tokens (2,)", "vocabulary of 3")),
     "a valid PAD": (
         chain(tokens=jnp.array([0, -1], jnp.int32)), LOG_P, "match", None, ("draft.tokens (2,)",)),
+    "a valid node below one that is not": (
+        chain(valid=jnp.array([False, True])), LOG_P, "block", None,
+        ("draft.valid (2,)", "not valid")),
     "a child before its parent": (
         *tree(1, -1), "match", None, ("draft.parents (2,)", "earlier node")),
     "a tree for a chain rule": (
@@ -142,6 +146,25 @@ def test_more_shapes_and_dtypes_are_refused_while_tracing():
     run(chain(), LOG_P[:2])  # the row of the bonus token is missing
   with pytest.raises(ValueError, match="draft.log_q is bfloat16 and log_p float32"):
     run(chain(log_q=chain().log_q.astype(jnp.bfloat16)), LOG_P)
+  with pytest.raises(ValueError, match=r"at least the row of the root and one token.*\(3, 0\)"):
+    run(chain(), LOG_P[:, :0])
+  with pytest.raises(ValueError, match=r"log_p \(3, 3\) is float16, but laws are float32"):
+    run(chain(log_q=None), LOG_P.astype(jnp.float16))
+  for name, kind in ("tokens", "int32"), ("parents", "int32"), ("valid", "bool"):
+    wrong = getattr(chain(), name).astype(jnp.float32)
+    with pytest.raises(ValueError, match=rf"draft.{name} \(2,\) must be {kind}, got float32"):
+      run(chain(**{name: wrong}), LOG_P)
+
+
+@pytest.mark.parametrize("rule", [
+    verify.lenient(np.array([.5, .8, .9])), verify.typical(delta=np.array([.1, .2, .3])),
+    verify.where(np.array([True, False]), verify.token(), verify.match())],
+    ids=["lenient", "typical", "where"])
+def test_numbers_for_each_row_of_a_batch_are_refused_for_one_row(rule):
+  """Their shapes fit the vocabulary, the rows or the nodes here, and would broadcast to them."""
+  for run in rule.decide, functools.partial(rule.verify, jax.random.key(0)):
+    with pytest.raises(ValueError, match="one number for each row of a batch.*map over the rule"):
+      run(chain(), LOG_P)
 
 
 def test_a_coupled_rule_wants_the_keys_of_positions():
