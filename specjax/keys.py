@@ -28,16 +28,31 @@ from specjax.types import Array
 _DRAFT, _VERIFY, _POSITION = 0, 1, 2
 
 
+def typed(keys: Array) -> Array:
+  """key[...] from itself, or from the raw words that `jax.random.PRNGKey` still makes.
+
+  Raises:
+    ValueError: these are no keys.
+  """
+  if jnp.issubdtype(keys.dtype, jax.dtypes.prng_key):
+    return keys
+  try:
+    return jax.random.wrap_key_data(keys)
+  except (TypeError, ValueError):
+    raise ValueError(
+        "A key comes from keys.from_seed or jax.random.key, got "
+        f"{keys.dtype}{keys.shape}.") from None
+
+
 def _stream(key: Array, rows: Array, stream: int) -> Array:
   """The keys key[B] of one stream for the rows int32[B].
 
   Raises:
-    ValueError: `key` is not one typed key.
+    ValueError: `key` is not one key.
   """
-  if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key) or key.ndim:
-    raise ValueError(
-        "The key of a generation is one typed key, as keys.from_seed or jax.random.key makes it, "
-        f"got {key.dtype}{key.shape}.")
+  key = typed(key)
+  if key.ndim:
+    raise ValueError(f"The key of a generation is one key, got {key.dtype}{key.shape}.")
   return jax.vmap(lambda row: jax.random.fold_in(jax.random.fold_in(key, row), stream))(rows)
 
 

@@ -66,12 +66,20 @@ def test_bad_seeds_are_refused(seed):
     keys.from_seed(seed)
 
 
-@pytest.mark.parametrize("wrong", [jax.random.PRNGKey(0), jax.random.split(KEY, 2)])
-def test_keys_of_another_kind_are_refused(wrong):
+@pytest.mark.parametrize(
+    "wrong", [jax.random.split(KEY, 2), jnp.zeros(3, jnp.uint32), jnp.zeros(2)])
+def test_what_is_not_one_key_is_refused(wrong):
   rows = jnp.arange(2)
   for derive in (keys.draft, keys.verify, keys.positions):
-    with pytest.raises(ValueError, match=r"one typed key.*got .*\(2,\)"):
+    with pytest.raises(ValueError, match=r"[Kk]ey.*got .*\([23],\)"):
       derive(wrong, rows, rows, *[3] * (derive is not keys.verify))
+
+
+def test_raw_keys_are_taken():
+  rows = jnp.arange(2)
+  np.testing.assert_array_equal(*(
+      jax.random.key_data(keys.draft(key, rows, jnp.int32(1), 3))
+      for key in (jax.random.PRNGKey(3), jax.random.key(3))))
 
 
 def test_seeds_make_typed_keys():

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from specjax import logits
+from specjax import keys as keys_lib, logits
 from specjax.types import Array, Draft, PyTree
 from specjax.verify import checks
 
@@ -34,6 +34,7 @@ def follow(
     The node int32[] where the walk stops, or ROOT,
     and the token int32[] that was not drafted there.
   """
+  keys = keys_lib.typed(keys)
   checks.check_position_keys(keys)
   draw = _only_where_going(noise)
 
@@ -68,13 +69,14 @@ def _only_where_going(noise: Callable) -> Callable:
         lambda x, mapped: x if mapped else jnp.broadcast_to(x, (size, *x.shape)),
         args, tuple(batched))
     order = jnp.argsort(~going).astype(jnp.int32)  # stable: those that go on come first
+    several = min(size, _TOGETHER)
 
     def some(turn, tokens):
-      mine = order[jnp.minimum(turn * _TOGETHER + jnp.arange(_TOGETHER), size - 1)]
+      mine = order[jnp.minimum(turn * several + jnp.arange(several), size - 1)]
       fields = jax.vmap(noise)(key[mine], jax.tree.map(lambda x: x[mine], heard))
       return tokens.at[mine].set(logits.argmax(log_p[mine, row[mine]] + fields))
 
-    turns = -(-going.sum(dtype=jnp.int32) // _TOGETHER)
+    turns = -(-going.sum(dtype=jnp.int32) // several)
     return lax.fori_loop(0, turns, some, jnp.zeros(size, jnp.int32)), True
 
   return draw

@@ -291,5 +291,6 @@ def test_a_batch_makes_the_noise_of_rows_that_go_on(rule):
   twice = jax.tree.map(lambda x: jnp.stack([x, x[::-1]]), (keys, draft, log_p))
   nested = jax.vmap(batch)(*twice)
   chex.assert_trees_all_equal(jax.tree.map(lambda x: x[1, ::-1], nested), together)
-  program = jax.make_jaxpr(batch)(keys, draft, log_p)
-  assert max(drawn(program.jaxpr)) == 8 * vocab
+  for rows, at_once in (size, 8), (1, 1):
+    program = jax.make_jaxpr(batch)(*jax.tree.map(lambda x: x[:rows], (keys, draft, log_p)))
+    assert max(drawn(program.jaxpr)) == at_once * vocab
