@@ -24,7 +24,9 @@ void at once on its own machine, elsewhere after ten minutes without a sign of l
 The exit code is 0 if every cell is done or is being measured by another worker, 1 if one failed.
 """
 
+import math
 import pathlib
+import statistics
 import sys
 
 from absl import flags
@@ -33,6 +35,7 @@ import tqdm
 from experiments.benchmarks import tables
 from specjax.launch import (
     app, config as config_lib, grid, plan as plan_lib, prompts, results, sweep)
+from specjax.stats import estimates
 
 _CONFIG = config_lib.define()
 _NAMES = {"seed": "seeds"}  # of flags, where --seed is that of every experiment
@@ -54,9 +57,11 @@ _WORKER_INDEX = flags.DEFINE_integer(
 _NUMBERS = (*results.NUMBERS, "speedup_interval", "identical_to_baseline")
 _DEFINITIONS = """\
 tau: tokens emitted / target passes, the extra token counted. alpha: drafted tokens accepted /
-tested. speed-up: plain seconds per token / speculative seconds per token, in turn in one process,
-with its 95 % interval over prompts. predicted: tau / (V(gamma + 1) + gamma c), V and c measured in
-the cell. identical: to plain decoding; - where the two are independent samples."""
+tested. identical: to plain decoding; - where the two are independent samples."""
+_OF_SPEED = """\
+speed-up: plain seconds per token / speculative seconds per token, in turn in one process, with its
+95 % interval over prompts. predicted: tau / (V(gamma + 1) + gamma c), V and c measured in the cell.
+"""
 
 
 def main(_):
@@ -71,7 +76,7 @@ def main(_):
   with tqdm.tqdm(total=len(plan.cells), unit="cell", file=sys.stderr) as bar:
     lines, before = sweep.run(plan, folder, worker, _Bar(plan, bar))
   found = [(cell, lines.get(cell.id)) for cell in plan.cells]
-  print("\n" + _table(plan, found) + "\n\n" + _DEFINITIONS)
+  print("\n" + _table(plan, found))
   result = _summary(folder, found, before)
   if result["elsewhere"]:
     _warn(f"{result['elsewhere']} cells are being measured by other workers, the last of which "
@@ -124,14 +129,32 @@ def _warn(message: str) -> None:
 
 
 def _table(plan: plan_lib.Plan, found) -> str:
+  """The table and what its columns mean; without those of speed if no cell has one."""
   axes = plan.varied or plan_lib.ALWAYS
-  rows = [[*axes, "tau", "alpha", "speed-up", "predicted", "identical"]]
+  passes = [seconds for found_in in found if not math.isnan(seconds := _pass_seconds(*found_in))]
+  untimed = [seconds for seconds in passes if not estimates.is_timed(seconds)]
+  speed = not passes or len(untimed) < len(passes)
+  rows = [[*axes, "tau", "alpha", *(["speed-up", "predicted"] if speed else []), "identical"]]
   for cell, line in found:
-    rows.append([str(cell.axes[axis]) for axis in axes] + _numbers(line))
-  return tables.table(rows)
+    numbers = _numbers(line, estimates.is_timed(_pass_seconds(cell, line)))
+    kept = numbers if speed else numbers[:2] + numbers[4:]
+    rows.append([str(cell.axes[axis]) for axis in axes] + kept)
+  notes = (_OF_SPEED if speed else "") + _DEFINITIONS
+  if untimed:
+    notes = estimates.untimed(statistics.median(untimed)) + "\n" + notes
+  return tables.table(rows) + "\n\n" + notes
 
 
-def _numbers(line: dict | None) -> list[str]:
+def _pass_seconds(cell: plan_lib.Cell, line: dict | None) -> float:
+  """Of plain decoding in a cell, NaN if it is not known."""
+  result = (line or {}).get("result") or {}
+  costs = result.get("costs") or {}
+  measured, rate = (math.nan if value is None else value for value in (
+      costs.get("pass_seconds"), result.get("baseline_tokens_per_second")))
+  return estimates.pass_seconds(measured, rate, cell.axes["batch_size"])
+
+
+def _numbers(line: dict | None, timed: bool) -> list[str]:
   if line is None:
     return ["elsewhere"] + [""] * 4
   if line["error"] is not None:
@@ -142,7 +165,8 @@ def _numbers(line: dict | None) -> list[str]:
   within = "" if interval is None or None in interval else " ({:.2f}-{:.2f})".format(*interval)
   return [
       number(result.get("tau")), number(result.get("alpha")),
-      number(result.get("speedup")) + within, number(result.get("predicted_speedup")),
+      *([number(result.get("speedup")) + within, number(result.get("predicted_speedup"))] if timed
+        else ["-", "-"]),
       {True: "yes", False: "NO", None: "-"}[result.get("identical_to_baseline")]]
 
 

@@ -70,3 +70,6 @@ def test_the_command_runs(outcomes, path):
   assert code == 0, err
   result = json.loads(out.splitlines()[-1])
   assert result.get("failed", 0) == 0
+  if "experiments.sweep" in command(path) and load(path).get_config().target.startswith("table:"):
+    shown = out.rpartition("\n{")[0]
+    assert "microseconds" in shown and "tau" in shown and "speed-up" not in shown

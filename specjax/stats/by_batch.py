@@ -7,7 +7,8 @@ from specjax.stats.parts import Estimate
 
 def batch(cells: list[Cell]) -> figure.Figure | figure.Omitted:
   """Speed-up and tokens/s against the batch size."""
-  title, same = "Speed by batch size", cells_lib.constant(cells)
+  title, cells = "Speed by batch size", figure.timed(cells)
+  same = cells_lib.constant(cells)
   groups = []
   for (_, temperature), group in figure.grouped(cells, lambda c: (c.method, c.temperature)):
     drafting = [c for c in group if c.gamma]
@@ -26,7 +27,8 @@ def batch(cells: list[Cell]) -> figure.Figure | figure.Omitted:
     groups.append([figure.Panel(heading, "batch_size", "speedup", speed),
                    figure.Panel(heading, "batch_size", "tokens_per_second", rate)])
   if not groups:
-    return figure.Omitted("batch", title, "no method was run with two batch sizes")
+    why = "no method was run with two batch sizes" if cells else figure.UNTIMED
+    return figure.Omitted("batch", title, why)
   return figure.Figure(
       "batch", "curves", title,
       "Below the line at 1 speculation no longer pays. Measured with 95 % bootstrap intervals over "

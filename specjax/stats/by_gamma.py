@@ -12,7 +12,8 @@ from specjax.stats.parts import Estimate
 
 def speedup(cells: list[Cell]) -> figure.Figure | figure.Omitted:
   """The heat map of gamma and temperature, one for each method and batch size."""
-  title, same = "Speed-up over plain decoding by gamma and temperature", cells_lib.constant(cells)
+  title, cells = "Speed-up over plain decoding by gamma and temperature", figure.timed(cells)
+  same = cells_lib.constant(cells)
   groups = []
   for (_, batch_size), panel in figure.grouped(cells, lambda c: (c.method, c.batch_size)):
     if len({c.gamma for c in panel}) < 2:
@@ -24,7 +25,8 @@ def speedup(cells: list[Cell]) -> figure.Figure | figure.Omitted:
         for temperature, row in figure.grouped(panel, lambda c: c.temperature)]
     groups.append([figure.Panel(heading, "gamma", "speedup", series)])
   if not groups:
-    return figure.Omitted("speedup", title, "no method was run with two values of gamma")
+    why = "no method was run with two values of gamma" if cells else figure.UNTIMED
+    return figure.Omitted("speedup", title, why)
   return figure.Figure(
       "speedup", "heat", title,
       "Plain seconds per token / speculative seconds per token. Blue is faster than plain "

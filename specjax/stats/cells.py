@@ -13,6 +13,7 @@ from specjax.stats.parts import Estimate, Parts
 from specjax.stats.rows import AXES, SUMMED, Reading, text
 
 _NUMBERS = ("temperature", "gamma", "batch_size")
+_NONE = Estimate(math.nan)
 _LONGEST = 22  # characters of a value in a label; tables have the whole
 
 
@@ -22,11 +23,12 @@ class Cell(NamedTuple):
   axes: dict[str, Any]
   seeds: int
   parts: Parts
-  speedup: Estimate
+  speedup: Estimate  # NaN, as `predicted` is, if the cell is not timed
   tau: Estimate
   alpha: Estimate
   rate: Estimate  # tokens/s
   baseline_rate: float  # of plain decoding, in turn with the above
+  pass_seconds: float  # of plain decoding
   predicted: float  # speed-up
   identical: bool | None  # to plain decoding; None if the two are independent samples
 
@@ -41,6 +43,15 @@ class Cell(NamedTuple):
   @property
   def batch_size(self) -> int:
     return self.axes["batch_size"]
+
+  @property
+  def timed(self) -> bool:
+    """Whether its passes are long enough for a speed-up to say something."""
+    return estimates.is_timed(self.pass_seconds)
+
+  def speedup_of(self, category: str) -> Estimate:
+    """The speed-up on the prompts of a category."""
+    return parts_lib.speedup(self.parts.of(category)) if self.timed else _NONE
 
   @property
   def method(self) -> tuple[tuple[str, str], ...]:
@@ -63,6 +74,12 @@ def pool(readings: list[Reading]) -> list[Cell]:
   slow_first = lambda cell: [place[pair] for pair in sorted(cell.method, key=fast)]
   return sorted(
       cells, key=lambda c: (slow_first(c), c.temperature, c.batch_size, c.gamma))
+
+
+def best(cells: list[Cell]) -> Cell:
+  """The fastest of the cells; where none has a speed, the one of the largest tau."""
+  merit = lambda c: (c.timed, *(-1 if math.isnan(v) else v for v in (c.speedup.value, c.tau.value)))
+  return max(cells, key=merit)
 
 
 def constant(cells: list[Cell]) -> dict[str, str]:
@@ -90,11 +107,14 @@ def shorten(name: str) -> str:
 def _cell(group: list[Reading]) -> Cell:
   parts = _sum(group)
   tau, identical = parts_lib.tau(parts), [reading.identical for reading in group]
-  return Cell(
+  rate = estimates.ratio(parts.baseline_tokens.sum(), parts.baseline_seconds.sum())
+  measured = float(np.mean([reading.pass_seconds for reading in group]))
+  cell = Cell(
       group[0].axes, len(group), parts, parts_lib.speedup(parts), tau, parts_lib.alpha(parts),
-      parts_lib.rate(parts),
-      estimates.ratio(parts.baseline_tokens.sum(), parts.baseline_seconds.sum()),
+      parts_lib.rate(parts), rate,
+      estimates.pass_seconds(measured, rate, group[0].axes["batch_size"]),
       _predicted(group, tau.value), None if None in identical else all(identical))
+  return cell if cell.timed else cell._replace(speedup=_NONE, predicted=math.nan)
 
 
 def _sum(group: list[Reading]) -> Parts:

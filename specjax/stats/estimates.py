@@ -7,11 +7,28 @@ import numpy as np
 
 _RESAMPLES = 2000
 _FEWEST = 5  # prompts; a bootstrap over fewer is a fiction
+_LEAST_PASS = 1e-4  # seconds; in shorter ones the half millisecond that a call costs would be seen
 
 
 def ratio(part, whole) -> float:
   """`part / whole`, NaN where there is nothing to divide by."""
   return float(part / whole) if whole else math.nan
+
+
+def pass_seconds(measured: float, rate: float, batch_size: int) -> float:
+  """Seconds of a plain pass: as measured, else from its tokens/s in all rows; NaN if unknown."""
+  return ratio(batch_size, rate) if math.isnan(measured) else measured
+
+
+def is_timed(seconds: float) -> bool:
+  """Whether passes of so many seconds are what a speed-up measures, or the calls around them."""
+  return not seconds < _LEAST_PASS
+
+
+def untimed(seconds: float) -> str:
+  """Why there is no speed-up where passes take so many seconds."""
+  return (f"A pass of this target takes {1e6 * seconds:.0f} microseconds: a time would measure the "
+          "calls around it, so speed means nothing here and is left out; look at tau.")
 
 
 def interval(statistic: Callable[[np.ndarray], float], prompts: int) -> list[float] | None:

@@ -8,6 +8,9 @@ from specjax.stats.cells import Cell
 from specjax.stats.parts import Estimate
 
 
+UNTIMED = "no pass takes long enough to be timed"  # why there is no figure of speeds
+
+
 class Point(NamedTuple):
   axes: dict[str, Any]  # its cell's
   x: Estimate
@@ -93,6 +96,11 @@ def smallest_batch(cells: list[Cell]) -> list[Cell]:
   """The cells of each method at its smallest batch size, which changes nothing about acceptance."""
   return [c for _, method in grouped(cells, lambda c: c.method)
           for c in method if c.batch_size == min(c.batch_size for c in method)]
+
+
+def timed(cells: list[Cell]) -> list[Cell]:
+  """The cells that have a speed."""
+  return [c for c in cells if c.timed]
 
 
 def which_batch(cells: list[Cell]) -> str:

@@ -42,7 +42,8 @@ def predicted(cells: list[Cell]) -> figure.Figure | figure.Omitted:
   title = "Measured against predicted speed-up"
   found = [c for c in cells if not math.isnan(c.predicted + c.speedup.value)]
   if not found:
-    return figure.Omitted("predicted", title, "no cell has measured costs")
+    why = "no cell has measured costs" if figure.timed(cells) else figure.UNTIMED
+    return figure.Omitted("predicted", title, why)
   errors = [abs(c.predicted / c.speedup.value - 1) for c in found if c.speedup.value]
   series = [
       figure.Series(drafter, "measured", [

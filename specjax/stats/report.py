@@ -1,10 +1,10 @@
 """The report of a sweep: its rows as tables and figures, in Markdown and as one HTML page."""
 
-import math
 import pathlib
+import statistics
 
-from specjax.stats import cells as cells_lib, figures, html, markdown, provenance, rows as rows_lib
-from specjax.stats import tables
+from specjax.stats import cells as cells_lib, estimates, figures, html, markdown, provenance
+from specjax.stats import rows as rows_lib, tables
 from specjax.stats.cells import Cell
 from specjax.stats.document import Code, Document, Section, Table, Text, show
 from specjax.stats.rows import Failure
@@ -26,6 +26,7 @@ DEFINITIONS = {
                   "seeds of a prompt are added up first",
     "identical": "at temperature 0, or under a coupled rule, both ways must give the same tokens",
 }
+_OF_SPEED = ("speed-up", "c", "V(n)", "predicted")
 
 
 def write(rows: list[dict], folder: pathlib.Path) -> None:
@@ -69,16 +70,21 @@ def _run(cells: list[Cell], failures: list[Failure], folder: pathlib.Path) -> Se
 
 
 def _results(cells: list[Cell]) -> Section:
-  fastest = max(cells, key=lambda c: -1 if math.isnan(c.speedup.value) else c.speedup.value)
-  where = ", ".join(f"{name} {rows_lib.text(value)}" for name, value in fastest.axes.items()
+  best, untimed = cells_lib.best(cells), [c.pass_seconds for c in cells if not c.timed]
+  where = ", ".join(f"{name} {rows_lib.text(value)}" for name, value in best.axes.items()
                     if name not in cells_lib.constant(cells))
-  lines = [f"Largest speed-up: {show(fastest.speedup)}" + (f", with {where}." if where else ".")]
+  largest = f"speed-up: {show(best.speedup)}" if best.timed else f"tau: {show(best.tau)}"
+  lines = [f"Largest {largest}" + (f", with {where}." if where else ".")]
+  if untimed:
+    lines.append(("" if len(untimed) == len(cells) else f"{len(untimed)} of the cells: ")
+                 + estimates.untimed(statistics.median(untimed)))
   differ = sum(c.identical is False for c in cells)
   comparable = sum(c.identical is not None for c in cells)
   if comparable:
     lines.append(f"Texts are the same as those of plain decoding in {comparable - differ} of the "
                  f"{comparable} cells where they must be.")
-  meanings = Table(["", "definition"], [list(pair) for pair in DEFINITIONS.items()])
+  meanings = Table(["", "definition"], [
+      list(pair) for pair in DEFINITIONS.items() if best.timed or pair[0] not in _OF_SPEED])
   return Section("Results", [*map(Text, lines), tables.overview(cells), meanings])
 
 
@@ -91,7 +97,8 @@ def _categories(cells: list[Cell], folder: pathlib.Path, omitted: list[str]) -> 
     omitted.append(f"{title}: left out, all prompts are of one category.")
     return []
   figures.write_csv(path, tables.category_numbers(cells))
-  blocks = [Text("Of each setting the gamma with the largest overall speed-up, chosen after the "
+  most = "speed-up" if "speed-up" in found else "tau"
+  blocks = [Text(f"Of each setting the gamma with the largest overall {most}, chosen after the "
                  f"fact; all are in {figures.FOLDER}/by_category.csv. Ratios of sums, with 95 % "
                  "intervals where a category has five prompts or more.")]
   for name, table in found.items():

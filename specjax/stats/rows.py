@@ -18,7 +18,8 @@ class Reading(NamedTuple):
 
   axes: dict[str, Any]  # its setting without the seed; the numbers in it are checked
   answers: dict[tuple, list[np.ndarray]]  # (name, category, turn, occurrence) -> SUMMED, each 1-d
-  window: float  # V(gamma + 1), NaN without costs
+  pass_seconds: float  # of the target, NaN without costs
+  window: float  # V(gamma + 1), likewise
   draft_step: float  # c
   steps: float  # drafting steps of a round
   drafting: float  # the share of rounds that had a draft
@@ -78,13 +79,12 @@ def _reading(axes, result) -> Reading:
   setting = {name: value for name, value in axes.items() if name != "seed"}
   setting["temperature"] = _number(axes["temperature"])
   costs, identical = result["costs"], result["identical_to_baseline"]
-  window, draft_step = (
-      (math.nan, math.nan) if costs is None
-      else (_scalar(costs["window"]), _scalar(costs["draft_step"])))
+  costs = [math.nan] * 3 if costs is None else [
+      _scalar(costs[name]) for name in ("pass_seconds", "window", "draft_step")]
   if identical not in (True, False, None):
     raise ValueError(f"identical_to_baseline is {identical!r}")
-  return Reading(setting, _answers(result["prompts"]), window, draft_step,
-                 _scalar(result["draft_steps"]), _scalar(result["drafting_rounds"]), identical)
+  return Reading(setting, _answers(result["prompts"]), *costs, _scalar(result["draft_steps"]),
+                 _scalar(result["drafting_rounds"]), identical)
 
 
 def _answers(prompts) -> dict[tuple, list[np.ndarray]]:

@@ -118,6 +118,30 @@ def test_the_categories_have_numbers(made, folder):
   assert line["prompts"] == "2" and line["low"] == ""  # too few for an interval
 
 
+def test_what_is_too_short_to_be_timed_has_no_speed(tmp_path):
+  """Passes of five microseconds, the answers as slow as before: the pass decides."""
+  made = sweeps.sweep(gammas=(0, 2), temperatures=(0.0, 1.0), batch_sizes=(1, 2), prompts=8)
+  slow = sweeps.row(99, "ngram", "token", 0.5, 2)
+  for row in made:
+    if row["result"]["costs"]:
+      row["result"]["costs"]["pass_seconds"] = 5e-6
+    else:
+      for prompt in row["result"]["prompts"]:
+        prompt["baseline_seconds"] = 5e-6 / row["cell"]["batch_size"] * prompt["baseline_tokens"]
+  for name, rows in dict(table=made, mixed=[*made, slow]).items():
+    (tmp_path / name).mkdir()
+    report.write(rows, tmp_path / name)
+  text, mixed = ((tmp_path / name / "report.md").read_text() for name in ("table", "mixed"))
+  results = text.partition("## Results\n\n")[2]
+  assert results.startswith("Largest tau: ") and "takes 5 microseconds" in results
+  assert "speed-up" not in results.partition("## Left out")[0].lower()
+  assert results.count("no pass takes long enough to be timed") == 3
+  assert {path.name for path in (tmp_path / "table" / "figures").glob("*.csv")} == {
+      "acceptance.csv", "by_category.csv", "lengths.csv"}
+  assert "speed-up" not in (tmp_path / "table" / "figures" / "by_category.csv").read_text()
+  assert "Largest speed-up: " in mixed and "8 of the cells: A pass of this target" in mixed
+
+
 def test_the_same_rows_give_the_same_text(tmp_path):
   few = sweeps.sweep(gammas=(1, 2), temperatures=(0.0,), prompts=5)
   for name in ("a", "b"):
