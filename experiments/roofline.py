@@ -17,13 +17,15 @@ from typing import Callable, NamedTuple
 
 from absl import flags
 import jax
-from matplotlib import figure
+import matplotlib
+from matplotlib.figure import Figure as Canvas
 import numpy as np
 
 from experiments.benchmarks import machine, tables
 from specjax import theory
 from specjax.launch import app, build, config as config_lib, record
 from specjax.models.config import ModelConfig
+from specjax.stats import style
 
 CPU = "cpu"
 _LEGEND = """
@@ -67,8 +69,8 @@ def main(_):
         context=_CONTEXT.value, attention=model["attention"])
     found[name] = Bounds(dtype, device.source, bound(rows=_ROWS.value), bound)
   if app.OUT.value is not None:
-    _draw(found).savefig(
-        pathlib.Path(app.OUT.value) / "roofline.png", dpi=120, bbox_inches="tight")
+    with matplotlib.rc_context(style.SETTINGS):
+      (pathlib.Path(app.OUT.value) / "roofline.png").write_bytes(style.png(_draw(found)))
   print(_table(found))
   if left_out:
     print(f"\nwithout a published peak for {model['dtype']}: {', '.join(left_out)}")
@@ -138,21 +140,22 @@ def _table(found: dict[str, Bounds]) -> str:
   return tables.table(rows)
 
 
-def _draw(found: dict[str, Bounds]) -> figure.Figure:
+def _draw(found: dict[str, Bounds]) -> Canvas:
   """The time of a pass against its rows; a mark where arithmetic takes over."""
-  drawn = figure.Figure(figsize=(8, 5))
-  axes = drawn.add_subplot(
-      xscale="log", yscale="log", xlabel="rows of each sequence", ylabel="least time of a pass, ms")
-  for name, each in found.items():
+  canvas, [[axis]] = style.grid(1, 1, (style.WIDTH, 4))
+  axis.set(xscale="log", yscale="log", title="Least time of a pass. Marked: its last free row",
+           xlabel="rows that a pass scores of each sequence, γ + 1", ylabel="ms")
+  most = max(max(8 * each.step.free_rows, 16) for each in found.values())
+  rows = np.unique(np.geomspace(1, most, 200).astype(int))
+  for place, (name, each) in enumerate(found.items()):
     free, least = each.step.free_rows, 1e3 * each.of(rows=1).seconds
-    rows = np.unique(np.geomspace(1, max(8 * free, 16), 200).astype(int))
-    line, = axes.plot(rows, [1e3 * each.of(rows=int(n)).seconds for n in rows])
-    line.set_label(f"{name}: {free:.0f} free rows" if free >= 1 else f"{name}: no free row")
-    if free >= 1:
-      axes.plot(free, least, "o", color=line.get_color())
-  axes.grid(True, which="both", alpha=0.3)
-  axes.legend()
-  return drawn
+    colour = style.colour(place, len(found))
+    axis.plot(rows, [1e3 * each.of(rows=int(n)).seconds for n in rows], color=colour)
+    axis.plot(*([free, least] if free >= 1 else [[], []]), style.marker(place), color=colour,
+              label=f"{name}: {free:.0f} free rows" if free >= 1 else f"{name}: no free row")
+  style.plain_log(axis.xaxis, axis.yaxis)
+  axis.legend()
+  return canvas
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ import math
 import pathlib
 import statistics
 import sys
+import textwrap
 
 from absl import flags
 import tqdm
@@ -141,7 +142,8 @@ def _table(plan: plan_lib.Plan, found) -> str:
     rows.append([str(cell.axes[axis]) for axis in axes] + kept)
   notes = (_OF_SPEED if speed else "") + _DEFINITIONS
   if untimed:
-    notes = estimates.untimed(statistics.median(untimed)) + "\n" + notes
+    why = estimates.untimed(statistics.median(untimed))
+    notes = textwrap.fill(why, 100, break_on_hyphens=False) + "\n" + notes
   return tables.table(rows) + "\n\n" + notes
 
 

@@ -36,13 +36,12 @@ def speedup(cells: list[Cell]) -> figure.Figure | figure.Omitted:
 def tau_alpha(cells: list[Cell]) -> figure.Figure | figure.Omitted:
   """tau and alpha against gamma, with what equation (1) of Leviathan et al. makes of alpha."""
   title, same = "Tokens per target pass and acceptance by draft length", cells_lib.constant(cells)
-  groups = []
-  for _, method in figure.grouped(figure.smallest_batch(cells), lambda c: c.method):
-    if len({c.gamma for c in method if c.gamma}) < 2:
+  groups, (panel, label) = [], figure.compared(same)
+  for _, shared in figure.grouped(figure.smallest_batch(cells), panel):
+    if len({c.gamma for c in shared if c.gamma}) < 2:
       continue
-    heading, both = cells_lib.label(method[0], same), ([], [])
-    for temperature, curve in figure.grouped(method, lambda c: c.temperature):
-      name = figure.at_temperature(temperature)
+    heading, both = figure.heading(shared, same), ([], [])
+    for name, curve in figure.grouped(shared, label):
       for series, quantity, line in zip(both, ("tau", "alpha"), _theory(curve)):
         series.append(figure.curve(name, "measured", curve, lambda c, q=quantity: getattr(c, q)))
         series.append(figure.Series(name, "theory", line))
@@ -53,8 +52,9 @@ def tau_alpha(cells: list[Cell]) -> figure.Figure | figure.Omitted:
       "tau_alpha", "curves", title,
       "Points: measured, with 95 % bootstrap intervals over prompts. Lines: one acceptance rate "
       "alpha for all gamma, pooled over them, and the tokens that follow from it, 1 + f (E - 1) "
-      "with E = (1 - alpha^(gamma + 1)) / (1 - alpha) (Leviathan et al. 2023, equation 1) and f "
-      "the measured share of rounds that had a draft." + figure.which_batch(cells), groups)
+      "with E = (1 - alpha^(gamma + 1)) / (1 - alpha) (Leviathan et al. 2023, equation 1: token by "
+      "token, independent and alike) and f the measured share of rounds that had a draft."
+      + figure.which_batch(cells), groups)
 
 
 def _theory(curve: list[Cell]) -> tuple[list[figure.Point], list[figure.Point]]:

@@ -14,11 +14,12 @@ def acceptance(cells: list[Cell]) -> figure.Figure | figure.Omitted:
   if not longest:
     return figure.Omitted("acceptance", title, "no draft is longer than one token")
   same, groups = cells_lib.constant(cells), []
-  for _, method in figure.grouped(longest, lambda c: c.method):
+  panel, label = figure.compared(same)
+  for _, shared in figure.grouped(longest, panel):
     panels = []
     for y, values in (("conditional", parts.conditional), ("joint", parts.joint)):
-      series = [_numbered(c, values(c.parts)) for c in method]
-      panels.append(figure.Panel(cells_lib.label(method[0], same), "position", y, series))
+      series = [_numbered(label(c), c, values(c.parts)) for c in shared]
+      panels.append(figure.Panel(figure.heading(shared, same), "position", y, series))
     groups.append(panels)
   return figure.Figure(
       "acceptance", "curves", title,
@@ -33,21 +34,22 @@ def lengths(cells: list[Cell]) -> figure.Figure | figure.Omitted:
   if not longest:
     return figure.Omitted("lengths", title, "nothing was drafted")
   same = cells_lib.constant(cells)
+  panel, label = figure.compared(same)
   groups = [
-      [figure.Panel(cells_lib.label(method[0], same), "emitted", "share", [
-          _numbered(c, parts.shares(c.parts)) for c in method])]
-      for _, method in figure.grouped(longest, lambda c: c.method)]
+      [figure.Panel(figure.heading(shared, same), "emitted", "share", [
+          _numbered(label(c), c, parts.shares(c.parts)) for c in shared])]
+      for _, shared in figure.grouped(longest, panel)]
   return figure.Figure(
       "lengths", "bars", title,
       "Share of the rounds that emitted so many tokens, the extra token counted, with 95 % "
       "bootstrap intervals over prompts. Their mean is tau." + _which_gamma(cells), groups)
 
 
-def _numbered(cell: Cell, values: list[Estimate]) -> figure.Series:
-  """The values at 1, 2, ... as the series of a cell's temperature."""
+def _numbered(label: str, cell: Cell, values: list[Estimate]) -> figure.Series:
+  """The values at 1, 2, ... as the series of a cell."""
   points = [figure.Point(cell.axes, Estimate(place), value)
             for place, value in enumerate(values, 1) if not math.isnan(value.value)]
-  return figure.Series(figure.at_temperature(cell.temperature), "measured", points)
+  return figure.Series(label, "measured", points)
 
 
 def _longest(cells: list[Cell]) -> list[Cell]:

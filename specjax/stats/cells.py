@@ -89,12 +89,12 @@ def constant(cells: list[Cell]) -> dict[str, str]:
   return {name: found.pop() for name, found in values.items() if len(found) == 1}
 
 
-def label(cell: Cell, same: dict[str, str]) -> str:
-  """A short name of a cell's method: drafter, rule, and what else is not the `same` for all."""
+def label(cell: Cell, same: dict[str, str], first: tuple[str, ...] = ("drafter", "rule")) -> str:
+  """A short name of a cell's method: what comes `first`, and what is not the `same` for all."""
   method = dict(cell.method)
   rest = [f"{name}={shorten(value)}" for name, value in method.items()
           if name not in ("drafter", "rule", *same)]
-  return ", ".join([*(shorten(method.get(name, "")) for name in ("drafter", "rule")), *rest])
+  return ", ".join([*(shorten(method.get(name, "")) for name in first), *rest])
 
 
 def shorten(name: str) -> str:

@@ -4,6 +4,7 @@ import itertools
 import math
 from typing import Any, Callable, Iterable, NamedTuple
 
+from specjax.stats import cells as cells_lib
 from specjax.stats.cells import Cell
 from specjax.stats.parts import Estimate
 
@@ -96,6 +97,26 @@ def smallest_batch(cells: list[Cell]) -> list[Cell]:
   """The cells of each method at its smallest batch size, which changes nothing about acceptance."""
   return [c for _, method in grouped(cells, lambda c: c.method)
           for c in method if c.batch_size == min(c.batch_size for c in method)]
+
+
+def compared(same: dict[str, str]) -> tuple[Callable[[Cell], Any], Callable[[Cell], str]]:
+  """What has a panel of its own, and the label of the curves in it.
+
+  Where several rules were run their difference is the question, so they share a panel, and each
+  temperature has its own; else the temperatures of a method share one.
+  """
+  if "rule" in same:
+    return lambda c: c.method, lambda c: at_temperature(c.temperature)
+  others = lambda c: [pair for pair in c.method if pair[0] != "rule"]
+  return lambda c: (*others(c), c.temperature), lambda c: dict(c.method).get("rule", "")
+
+
+def heading(cells: list[Cell], same: dict[str, str]) -> str:
+  """The title of a panel that `compared` gave these cells."""
+  if "rule" in same:
+    return cells_lib.label(cells[0], same)
+  name = cells_lib.label(cells[0], same, ("drafter",))
+  return name if "temperature" in same else f"{name}, {at_temperature(cells[0].temperature)}"
 
 
 def timed(cells: list[Cell]) -> list[Cell]:

@@ -50,9 +50,10 @@ def bars(axis: Axes, panel: Panel, names: list[str]) -> None:
 
 
 def scatter(axis: Axes, panel: Panel, names: list[str]) -> None:
-  """Points with intervals both ways, beside reference lines, on one scale."""
+  """Points with intervals both ways, one mark for each gamma, beside reference lines."""
   lines = [series for series in panel.series if series.kind == "line"]
   clouds = [series for series in panel.series if series.kind != "line"]
+  marked = gammas(panel)
   for series, dashes in zip(lines, ("-", "--")):
     x, y, *_ = _values(series)
     axis.plot(x, y, dashes, color=style.GREY, linewidth=1.1, label=series.label)
@@ -62,12 +63,18 @@ def scatter(axis: Axes, panel: Panel, names: list[str]) -> None:
     style.bars(axis, x, low, high, color=colour, alpha=0.45)
     axis.hlines(y, [p.x.low for p in series.points], [p.x.high for p in series.points],
                 color=colour, alpha=0.45, linewidth=1.2)
-    axis.plot(x, y, style.marker(names.index(series.label)), color=colour,
-              markeredgecolor="white", markeredgewidth=0.6)
+    for a, b, point in zip(x, y, series.points):
+      axis.plot(a, b, style.marker(marked.index(point.axes["gamma"])), color=colour,
+                markeredgecolor="white", markeredgewidth=0.6)
   found = [e.value for s in clouds for p in s.points for e in (p.x, p.y)]
   end = max(p.x.value for s in lines for p in s.points)
   start = max(0, math.floor(10 * (min(found) - 0.1 * (end - min(found)))) / 10)
   axis.set(xlim=(start, end), ylim=(start, end), aspect="equal", anchor="W")
+
+
+def gammas(panel: Panel) -> list[int]:
+  """Those of its cells, ascending."""
+  return sorted({p.axes["gamma"] for s in panel.series for p in s.points if "gamma" in p.axes})
 
 
 def _measured(axis, panel: Panel, series: Series, names: list[str], ticks: list[float]) -> None:

@@ -5,7 +5,7 @@ import statistics
 
 import numpy as np
 
-from specjax.stats import figure
+from specjax.stats import cells as cells_lib, figure
 from specjax.stats.cells import Cell
 from specjax.stats.parts import Estimate
 
@@ -45,11 +45,11 @@ def predicted(cells: list[Cell]) -> figure.Figure | figure.Omitted:
     why = "no cell has measured costs" if figure.timed(cells) else figure.UNTIMED
     return figure.Omitted("predicted", title, why)
   errors = [abs(c.predicted / c.speedup.value - 1) for c in found if c.speedup.value]
+  same = cells_lib.constant(cells)
   series = [
-      figure.Series(drafter, "measured", [
-          figure.Point(c.axes, Estimate(c.predicted), c.speedup)
-          for c in found if dict(c.method).get("drafter", "") == drafter])
-      for drafter in dict.fromkeys(dict(c.method).get("drafter", "") for c in found)]
+      figure.Series(name, "measured", [
+          figure.Point(c.axes, Estimate(c.predicted), c.speedup) for c in some])
+      for name, some in figure.grouped(found, lambda c: _named(c, same))]
   ends = np.array([0.0, 1.1 * max(max(c.predicted, c.speedup.value) for c in found)])
   series.append(_line("equal", ends, ends))
   stated = "" if not errors else (
@@ -60,6 +60,13 @@ def predicted(cells: list[Cell]) -> figure.Figure | figure.Omitted:
       f"Predicted: tau / (V(gamma + 1) + gamma c), all measured; V = 1 in rounds without a "
       f"draft where those are passes over one row.{stated}",
       [[figure.Panel("", "predicted_speedup", "measured_speedup", series)]])
+
+
+def _named(cell: Cell, same: dict[str, str]) -> str:
+  """The temperature, behind what else of drafter and rule is not the same for all."""
+  differ = [name for name in ("drafter", "rule") if name not in same]
+  return ", ".join([*(dict(cell.method).get(name, "") for name in differ),
+                    figure.at_temperature(cell.temperature)])
 
 
 def _line(label: str, x: np.ndarray, y: np.ndarray) -> figure.Series:

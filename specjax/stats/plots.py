@@ -39,6 +39,7 @@ _TITLES = {  # of panels that stand alone
     "measured_speedup": "Measured against predicted speed-up",
     "alpha_gumbel": "Gumbel against maximal coupling",
 }
+_KINDS = {"plain": "plain decoding", "theory": "i.i.d. acceptance (token)"}  # in the legend
 _FORMS = {"curves": marks.curves, "bars": marks.bars, "scatter": marks.scatter}
 
 
@@ -109,21 +110,26 @@ def _share_limits(figure: Figure, places: list[list]) -> None:
 
 def _legend(canvas: Canvas, figure: Figure, names: list[str]) -> None:
   """What colours mean, then what lines mean."""
+  scatter = figure.form == "scatter"
   handles = [
       Line2D([], [], linestyle="", color=style.colour(place, len(names)),
-             marker="s" if figure.form == "bars" else style.marker(place),
+             marker="s" if figure.form == "bars" else style.marker(0 if scatter else place),
              label=cells_lib.shorten(name).replace("gamma", "γ"))
       for place, name in enumerate(names)]
-  if figure.form == "scatter":
-    [axis] = canvas.axes
+  if scatter:
+    [axis], [[panel]] = canvas.axes, figure.groups
+    marked = marks.gammas(panel)
+    handles += [
+        Line2D([], [], linestyle="", color=style.GREY, marker=style.marker(place),
+               label=f"γ = {gamma}")
+        for place, gamma in enumerate(marked) if len(marked) > 1]
     handles += axis.get_legend_handles_labels()[0]
     axis.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.02, 1))
     return
   kinds = {s.kind for group in figure.groups for panel in group for s in panel.series}
   for kind in sorted(kinds & set(marks.LINES), reverse=True):
-    plain = kind == "plain"
     handles.append(Line2D(
-        [], [], linestyle=marks.LINES[kind], color=style.GREY if plain else "#333333",
-        label="plain decoding" if plain else kind))
+        [], [], linestyle=marks.LINES[kind], color=style.GREY if kind == "plain" else "#333333",
+        label=_KINDS.get(kind, kind)))
   canvas.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 6),
                 handletextpad=0.5, columnspacing=1.6)

@@ -5,7 +5,9 @@ import warnings
 
 import matplotlib
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import LogLocator, NullLocator
 import numpy as np
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe-Ito
@@ -79,10 +81,19 @@ def bars(axis: Axes, x, low, high, **kwargs) -> None:
   axis.vlines(x, low, high, linewidth=1.2, **kwargs)
 
 
+def plain_log(*axes: Axis) -> None:
+  """Logarithmic axes with ticks at 1, 2 and 5 of each decade, written as plain numbers."""
+  for axis in axes:
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(lambda value, _: f"{value:g}")
+    axis.set_minor_locator(NullLocator())
+
+
 def png(canvas: Canvas) -> bytes:
   """A figure as PNG; the same figure gives the same bytes."""
   buffer = io.BytesIO()
   with warnings.catch_warnings():
     warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a name in another script
-    canvas.savefig(buffer, format="png", dpi=_DOTS_PER_INCH, metadata={"Software": None})
+    canvas.savefig(buffer, format="png", dpi=_DOTS_PER_INCH, bbox_inches="tight", pad_inches=0.05,
+                   metadata={"Software": None})
   return buffer.getvalue()

@@ -14,7 +14,7 @@ _OVERALL = {"speed-up": "speedup", "tau": "tau", "alpha": "alpha"}
 
 
 def overview(cells: list[Cell]) -> Table:
-  """One row for each cell; left out are axes that are the same for all, and speeds that none has."""
+  """One row for each cell; axes that are the same for all and speeds none has are left out."""
   names, timed = _varying(cells), any(c.timed for c in cells)
   seeds = [] if all(c.seeds == 1 for c in cells) else ["seeds"]
   head = [*names, *seeds, "prompts" if "prompts" not in names else "answers",

@@ -106,6 +106,18 @@ def test_the_error_of_the_prediction_is_stated(found):
   assert f"median {statistics.median(errors):.0%}, largest {max(errors):.0%}" in drawn.caption
 
 
+def test_rules_share_a_panel_and_temperatures_one_where_there_is_one_rule(found):
+  for make in (by_gamma.tau_alpha, by_round.acceptance, by_round.lengths):
+    panels = [group[0] for group in make(found).groups]
+    assert [panel.title for panel in panels] == ["ngram, T = 0", "ngram, T = 1"]
+    [[alone, *_]] = make([c for c in found if c.axes["rule"] == "token"]).groups
+    labels = [{series.label for series in panel.series} for panel in (*panels, alone)]
+    assert labels == [{"token", "gumbel"}] * 2 + [{"T = 0", "T = 1"}]
+  [[panel]] = pairs.predicted(found).groups
+  assert [series.label for series in panel.series] == [
+      "token, T = 0", "token, T = 1", "gumbel, T = 0", "gumbel, T = 1", "equal"]
+
+
 def test_batch_sizes():
   made = sweeps.sweep(gammas=(0, 2), temperatures=(0.0,), batch_sizes=(1, 4), prompts=4)
   table = figure.table(by_batch.batch(pooled(made)))

@@ -118,7 +118,15 @@ def test_the_categories_have_numbers(made, folder):
   assert line["prompts"] == "2" and line["low"] == ""  # too few for an interval
 
 
-def test_what_is_too_short_to_be_timed_has_no_speed(tmp_path):
+@pytest.fixture
+def undrawn(monkeypatch):
+  """As without matplotlib."""
+  find = importlib.util.find_spec
+  monkeypatch.setattr(
+      importlib.util, "find_spec", lambda name: None if name == "matplotlib" else find(name))
+
+
+def test_what_is_too_short_to_be_timed_has_no_speed(tmp_path, undrawn):
   """Passes of five microseconds, the answers as slow as before: the pass decides."""
   made = sweeps.sweep(gammas=(0, 2), temperatures=(0.0, 1.0), batch_sizes=(1, 2), prompts=8)
   slow = sweeps.row(99, "ngram", "token", 0.5, 2)
@@ -193,10 +201,7 @@ def test_a_manifest_may_be_missing_or_malformed(manifest, tmp_path):
   assert "0 cells" in (tmp_path / "report.md").read_text()
 
 
-def test_without_matplotlib_there_are_tables(tmp_path, monkeypatch):
-  find = importlib.util.find_spec
-  monkeypatch.setattr(
-      importlib.util, "find_spec", lambda name: None if name == "matplotlib" else find(name))
+def test_without_matplotlib_there_are_tables(tmp_path, undrawn):
   report.write(sweeps.sweep(gammas=(1, 2), temperatures=(0.0,), prompts=2), tmp_path)
   text = (tmp_path / "report.md").read_text()
   assert "needs matplotlib" in text and "![" not in text and "tokens emitted" in text
