@@ -11,6 +11,7 @@ certify.json into --out.
 """
 
 from concurrent import futures
+import math
 import os
 import pathlib
 import re
@@ -43,7 +44,8 @@ and the target's, worst over all systems and ways of drafting; lossless is <= 1e
 E[tau]: accepted tokens, the extra token not counted, exact. short of best: tokens that the best
 lossless rule for a chain of 3 accepts more, mean over the systems. Coupled rules flip no coins: of
 gumbel max TV is the part of texts that differ from plain decoding's, of list_gumbel the lower
-confidence bound of a simulation. greedy is lossless at temperature 0, for point masses.
+confidence bound of a simulation. greedy is lossless at temperature 0, for point masses. NO LAW: an
+acceptance outside [0, 1], or NaN; --json and exact.certify name the system.
 """
 
 
@@ -66,7 +68,8 @@ def as_data(spec: str, rule, certificate: exact.Certificate) -> dict:
   """A certificate as plain data."""
   return dict(
       rule=spec, claims_lossless=rule.lossless, lossless=certificate.lossless,
-      passed=certificate.lossless or not rule.lossless, max_tv=certificate.max_tv,
+      passed=certificate.lossless or not (rule.lossless or math.isnan(certificate.max_tv)),
+      max_tv=certificate.max_tv,
       block_efficiency=certificate.block_efficiency, short_of_best=certificate.distance,
       how=certificate.how, seconds=certificate.seconds,
       cases=[dict(
@@ -82,6 +85,8 @@ def summary(certificates: dict[str, exact.Certificate], rules: dict) -> str:
   for spec, certificate in certificates.items():
     claims, found = rules[spec].lossless, certificate.lossless
     finding = ("lossless" if found else "BIASED") if claims else "lossy"
+    if math.isnan(certificate.max_tv):
+      finding = "NO LAW"
     if found and certificate.how.startswith("simulated"):
       finding = "not rejected"
     two = next((case for case in certificate.cases

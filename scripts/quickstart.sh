@@ -13,7 +13,9 @@ passage="The lighthouse on Skerrow Point was built in 1861 after three ships had
  changed to paraffin, and in 1938 a cable from the mainland brought electricity. The last keeper,\
  Ellen Marsh, left the tower in the spring of 1987, when the light was made automatic."
 
-echo "Decoding; the first run also fetches the model (94 MB) and compiles, about two minutes." >&2
+if [[ ! -e "${SPECJAX_CACHE:-$HOME/.cache/specjax}/SmolLM2-135M-Instruct.Q4_1.gguf" ]]; then
+  echo "The first run fetches the model (94 MB) and compiles, about two minutes." >&2
+fi
 exec "$venv/bin/python" -m experiments.decode --config=configs/smollm2.py \
   --prompt="Write down the sentences of the following text that contain a year, word for word.
 

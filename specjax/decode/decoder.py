@@ -196,8 +196,8 @@ def speculative(
       depend on the drafter. Decoders that are compared must share W and the cache's capacity.
 
   Raises:
-    ValueError: if the drafter branches and the rule judges chains only, or a draft does not fit the
-      strict window.
+    ValueError: if the drafter branches and the rule judges chains only, a draft does not fit the
+      strict window, or the transform is no function.
   """
   if drafter.nodes != drafter.depth and not rule.trees:
     raise ValueError(
@@ -209,6 +209,10 @@ def speculative(
         f"A strict window of {window} rows cannot hold the last token and a draft of "
         f"{drafter.nodes}: pass strict={drafter.nodes + 1} or more, "
         "to every decoder that is to be compared.")
+  if not callable(transform):
+    raise ValueError(
+        "The transform is a function of logits, as logits.temperature(1.0) makes it, got "
+        f"{transform!r}.")
   transform = transform if isinstance(transform, Partial) else Partial(transform)
   return Decoder(target, drafter, rule, transform, window)
 

@@ -28,6 +28,10 @@ class Case(NamedTuple):
   accepted: np.ndarray  # float64[S]: E[tau]; NaN where it depends on more than the laws
   optimum: np.ndarray  # float64[S]: E[tau] of the best rule for these drafts, or a bound; `bounds`
 
+  def __repr__(self) -> str:  # not its arrays
+    return (f"Case({self.scheme.name!r}, systems={len(self.systems)}, max_tv={self.max_tv:.1e}, "
+            f"block_efficiency={self.block_efficiency:.4f})")
+
   @property
   def max_tv(self) -> float:
     return float(np.max(self.tv))  # NaN stays NaN

@@ -61,6 +61,7 @@ def emit(name: str, result: dict) -> None:
       folder = pathlib.Path(OUT.value)
       folder.mkdir(parents=True, exist_ok=True)
       strict_json.write(folder / f"{name}.json", result)
+      print(f"kept in {folder}", file=sys.stderr)
   finally:  # a full disk loses nothing that stdout can take
     show(result)
 

@@ -72,7 +72,7 @@ def _only_where_going(noise: Callable) -> Callable:
     several = min(size, _TOGETHER)
 
     def some(turn, tokens):
-      mine = order[jnp.minimum(turn * several + jnp.arange(several), size - 1)]
+      mine = order[jnp.minimum(turn * several + jnp.arange(several, dtype=jnp.int32), size - 1)]
       fields = jax.vmap(noise)(key[mine], jax.tree.map(lambda x: x[mine], heard))
       return tokens.at[mine].set(logits.argmax(log_p[mine, row[mine]] + fields))
 

@@ -71,6 +71,11 @@ def test_a_draft_must_fit_the_window():
   decode.speculative(TARGET, drafters.ngram(8), verify.token(), logits.chain(), strict=16)
 
 
+def test_a_transform_is_a_function():
+  with pytest.raises(ValueError, match="transform is a function of logits.*got 1.0"):
+    decode.autoregressive(TARGET, 1.0)
+
+
 def test_tables_know_no_window():
   """Tables are exact in any pass: strict and normal texts agree at every temperature."""
   target, warm = table.target(toys.random_table(0, order=2)), logits.temperature(0.9)

@@ -69,3 +69,13 @@ def test_the_dtype_is_that_of_the_laws():
   even = jnp.log(jnp.full((2, 2), .5))
   draft = Draft(jnp.zeros(1, jnp.int32), jnp.full(1, -1), even[:1], jnp.ones(1, bool))
   assert exact.law(verify.token(), draft, even).dtype == jnp.float32
+
+
+@pytest.mark.parametrize("wrong", [1.001, -0.001, np.nan])
+@pytest.mark.parametrize("bottom_up", [False, True])
+def test_what_is_no_probability_gives_no_law(bottom_up, wrong):
+  """Even at a node that the walk never meets: after a sure one the last is not tested."""
+  formula = Partial(lambda draft, log_p: Decision(jnp.asarray([1, 0, 0, wrong]), log_p))
+  rule = verify.Rule(formula, lossless=False, coupled=False, trees=True, bottom_up=bottom_up)
+  draft = Draft(jnp.arange(4), jnp.asarray(_PARENTS), None, jnp.ones(4, bool))
+  assert np.isnan(exact.law(rule, draft, jnp.log(jnp.full((5, 5), .2)))).all()

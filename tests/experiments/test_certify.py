@@ -67,15 +67,18 @@ def test_the_program():
     assert out == "" and len(err.strip().splitlines()) == 1
 
 
-def test_a_false_claim_fails_the_program(monkeypatch, capsys, tmp_path):
+@pytest.mark.parametrize(
+    "accept, lossless, finding", [(1.0, True, "BIASED"), (1.5, False, "NO LAW")])
+def test_a_false_claim_fails_the_program(
+    accept, lossless, finding, monkeypatch, capsys, tmp_path):
   accepts_all = verify.Rule(
-      Partial(lambda draft, log_p: Decision(jnp.ones_like(log_p[1:, 0]), log_p)),
-      lossless=True, coupled=False, trees=False, bottom_up=False)
+      Partial(lambda draft, log_p: Decision(jnp.full_like(log_p[1:, 0], accept), log_p)),
+      lossless=lossless, coupled=False, trees=False, bottom_up=False)
   monkeypatch.setattr(registry, "rule", lambda spec: accepts_all)
   flags.FLAGS.mark_as_parsed()
   with flagsaver.flagsaver(rule="token", json=True, out=str(tmp_path)):
     assert certify.main([]) == 1
   out = capsys.readouterr().out
-  assert "BIASED" in out and json.loads(out.splitlines()[-1])["passed"] is False
+  assert finding in out and json.loads(out.splitlines()[-1])["passed"] is False
   assert (tmp_path / "certify.md").read_text() in out
   assert json.loads((tmp_path / "certify.json").read_text())["passed"] is False

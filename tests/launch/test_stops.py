@@ -17,7 +17,7 @@ def answer(stop, temperature=1.0, text="abab", length=40):
 
 def test_every_pair_of_letters_of_a_text_stops_it_there():
   whole = answer([])
-  assert len(whole.text) == 10
+  assert len(whole.text) >= 10
   for place in range(len(whole.text) - 1):
     stop = whole.text[place:place + 2]
     got, first = answer([stop]), whole.text.find(stop)
