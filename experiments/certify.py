@@ -22,7 +22,7 @@ import tqdm
 
 from specjax import exact
 from specjax.exact import drafts
-from specjax.launch import app, record, registry
+from specjax.launch import app, config, record, registry
 
 _RULE = flags.DEFINE_string(
     "rule", "all", f"comma-separated, or all: {', '.join(registry.RULES)}; numbers after a colon, "
@@ -60,7 +60,7 @@ def select(text: str) -> list[str]:
   for name in asked:
     if name.partition(":")[0] not in registry.RULES:
       raise ValueError(
-          f"--rule: there is no rule {name!r}. Known rules: {', '.join(registry.RULES)}; or all.")
+          f"--rule: there is no rule {name!r}{config.nearest(name, [*registry.RULES, 'all'])}")
   return ["lenient:0.8" if name == "lenient" else name for name in asked]
 
 

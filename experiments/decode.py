@@ -20,15 +20,16 @@ _CONFIG = config_lib.define()
 _PROMPT = flags.DEFINE_string("prompt", None, "one prompt; its text is streamed")
 _PROMPTS = flags.DEFINE_string(
     "prompts", None, "a JSONL file with `turns` (Spec-Bench) or `prompt` in each line, or the name "
-    f"of a set: {', '.join(prompts.BUILT_IN)}, humaneval")
+    f"of a set: {', '.join(prompts.SETS)}")
 _TEMPLATE = flags.DEFINE_bool("apply_chat_template", True, "use the model's chat format")
 _STOP = flags.DEFINE_multi_string("stop", [], "a text that ends an answer; may be repeated")
 _REPLAY = flags.DEFINE_string(
     "replay", None, "the JSON of an earlier run: decode the same again and compare every token")
+_RECORDED = ("prompt", "prompts", "seed", "apply_chat_template", "stop")  # a replay has its own
 
 
 def main(_):
-  recorded = replay.load(_REPLAY.value) if _REPLAY.value is not None else None
+  recorded = _recorded() if _REPLAY.value is not None else None
   load = functools.cache(build.load_model)
   job, choice = auto.resolve(recorded.job if recorded else _job(), load)
   if choice:
@@ -44,6 +45,15 @@ def main(_):
   app.emit("decode", result)
   if recorded and not result["replay"]["identical"]:
     sys.exit(1)
+
+
+def _recorded():
+  given = config_lib.given() + [name for name in _RECORDED if flags.FLAGS[name].present]
+  if given:
+    raise ValueError(
+        f"--replay={_REPLAY.value} takes configuration, prompts and seed from the record, so "
+        f"{', '.join(f'--{name}' for name in given)} would change nothing: leave it out")
+  return replay.load(_REPLAY.value)
 
 
 def _job():

@@ -20,7 +20,7 @@ import tqdm
 
 from experiments.papers import PAPERS
 from experiments.papers import claim as claims_lib
-from specjax.launch import app
+from specjax.launch import app, config
 
 _PAPER = flags.DEFINE_string("paper", None, f"one source only: {', '.join(PAPERS)}")
 
@@ -48,7 +48,7 @@ def select(name: str | None) -> dict[str, claims_lib.Paper]:
   if name is None:
     return PAPERS
   if name not in PAPERS:
-    raise ValueError(f"--paper={name} is unknown; there is {', '.join(PAPERS)}.")
+    raise ValueError(f"--paper: there is no {name!r}{config.nearest(name, PAPERS)}")
   return {name: PAPERS[name]}
 
 

@@ -43,7 +43,7 @@ _NAMES = {"seed": "seeds"}  # of flags, where --seed is that of every experiment
 _HELP = {
     "seed": "axis: seeds, in place of --seed",
     "prompts": "axis: JSONL files with `turns` (Spec-Bench) or `prompt` in each line, or names of "
-               f"sets: {', '.join(prompts.BUILT_IN)}, humaneval"}
+               f"sets: {', '.join(prompts.SETS)}"}
 _AXES = {
     axis: flags.DEFINE_multi_string(
         _NAMES.get(axis, axis), [], _HELP.get(axis, f"axis: values of config.{axis}"))

@@ -76,6 +76,8 @@ def _parse(argv):
   def parse():
     try:
       return flags.FLAGS(config.command_line(argv))
+    except flags.UnrecognizedFlagError as error:
+      raise config.unknown_flag(error) from error
     except flags.Error:
       raise
     except (AttributeError, KeyError) as error:

@@ -26,6 +26,7 @@ class Choice(NamedTuple):
   drafting: float  # the part of the pilot's rounds that had a draft
   predicted: list[float]  # the speed-up of gamma = 0, 1, ... by the cost model
   costs: theory.Costs
+  kept: str | None  # when the costs were measured; None: for this choice
 
 
 def resolve(
@@ -66,9 +67,11 @@ def describe(choice: Choice) -> str:
       "no draft")
   if 0 < choice.drafting < 1:
     basis += f", a draft in {choice.drafting:.0%} of the rounds"
+  kept = f" (costs of {choice.kept}; experiments.costs --remeasure replaces them)"
   return (
       f"gamma = {choice.gamma} (auto): {basis} of a pilot, c = {choice.costs.draft_step:.3f}; "
-      f"predicted speed-up for gamma 0 to {len(choice.predicted) - 1}: {speeds}")
+      f"predicted speed-up for gamma 0 to {len(choice.predicted) - 1}: {speeds}"
+      f"{kept if choice.kept else ''}")
 
 
 def _pilot(setup, key, prompts, max_new_tokens) -> tuple[float, int, float]:
@@ -84,8 +87,10 @@ def _pilot(setup, key, prompts, max_new_tokens) -> tuple[float, int, float]:
   return accepted / tested if tested else 0.0, tested, estimates.ratio(drafted, rounds)
 
 
-def _choose(alpha: float, tested: int, drafting: float, costs: theory.Costs) -> Choice:
+def _choose(alpha: float, tested: int, drafting: float, found: cost_store.Found) -> Choice:
+  costs = found.costs
   predicted = [
       theory.predict(costs, alpha, gamma, drafting) for gamma in range(theory.MOST_GAMMA + 1)]
   return Choice(
-      theory.best_gamma(costs, alpha, drafting), alpha, tested, drafting, predicted, costs)
+      theory.best_gamma(costs, alpha, drafting), alpha, tested, drafting, predicted,
+      costs, found.kept)

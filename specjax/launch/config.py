@@ -7,6 +7,7 @@ else of the project sees one. `read` turns it into a `DecodeConfig` at once, and
 
 import dataclasses
 import difflib
+import os
 import pathlib
 import re
 import traceback
@@ -19,11 +20,17 @@ DTYPES = ("float32", "bfloat16")
 # Beyond these a run would not end, or would take all memory before it says so.
 _MOST_GAMMA, _MOST_TOKENS, _MOST_ROWS = 1024, 2**20, 2**16
 AUTO = "auto"  # the gamma that `launch.auto` replaces by a number
-DEFAULT_FILE = pathlib.Path(__file__).resolve().parents[2] / "configs" / "smollm2.py"
+_ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEFAULT_FILE = _ROOT / "configs" / "smollm2.py"
 
 # ml_collections searches the command line for overrides; left alone it would read sys.argv, and
 # that before flags are parsed.
 _command_line: list[str] = []
+
+
+def _key(default, meaning: str):
+  """A field of `DecodeConfig`; `meaning` is what --help says of it."""
+  return dataclasses.field(default=default, metadata=dict(meaning=meaning))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,20 +41,22 @@ class DecodeConfig:
     ValueError: names the key, the value and what is allowed.
   """
 
-  target: str = ""  # a GGUF file or a Hugging Face directory; empty: the default model
-  drafter: str = "ngram"  # a name, NAME:NUMBER, or the path of a model
-  rule: str = "token"  # a name of specjax.verify, or NAME:NUMBERS
-  gamma: int | str = 4  # tokens drafted a round; 0 is plain decoding; AUTO: what is fastest here
-  stop_below: float = 0.0  # a draft less likely than this gets no further token; 0: off
-  tree: str = ""  # a token tree; empty: a chain
-  temperature: float = 0.0  # 0: the most likely token
-  top_k: int = 0  # 0: off
-  top_p: float = 1.0  # 1: off
-  min_p: float = 0.0  # 0: off
-  max_new_tokens: int = 128
-  batch_size: int = 1
-  strict: bool = False  # every target pass through one window: bitwise equal logits
-  dtype: str = "float32"
+  target: str = _key("", "a GGUF file, a Hugging Face directory, table:ORDER; empty: the default "
+                     "model")
+  drafter: str = _key("ngram", "ngram, layer_skip:LAYERS, or a second model: its path, smollm2, "
+                      "table:ORDER")
+  rule: str = _key("token", "one of experiments.certify, with its numbers: lenient:0.8")
+  gamma: int | str = _key(4, "tokens drafted a round; 0: plain decoding; auto: the fastest here")
+  stop_below: float = _key(0.0, "a draft less likely than this gets no further token; 0: off")
+  tree: str = _key("", "empty: drafts are chains")
+  temperature: float = _key(0.0, "0: the most likely token")
+  top_k: int = _key(0, "keeps the so many most likely tokens; 0: off")
+  top_p: float = _key(1.0, "keeps the most likely tokens up to this probability; 1: off")
+  min_p: float = _key(0.0, "keeps tokens at least so likely, relative to the likeliest; 0: off")
+  max_new_tokens: int = _key(128, "the longest answer")
+  batch_size: int = _key(1, "prompts decoded together")
+  strict: bool = _key(False, "every target pass through one window: bitwise equal logits")
+  dtype: str = _key("float32", " or ".join(DTYPES))
 
   def __post_init__(self):
     for field in dataclasses.fields(self):
@@ -83,26 +92,42 @@ def from_mapping(mapping, source: str = "config") -> DecodeConfig:
 
 def nearest(word: str, known) -> str:
   """A tail for an error message: the known word nearest to `word`, or all of them."""
-  close = difflib.get_close_matches(word, known, n=1)
-  return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(sorted(known))}"
+  close = _closest(word, known)
+  return f"; did you mean {close!r}?" if close else f"; known are {', '.join(sorted(known))}"
+
+
+def _closest(word: str, known) -> str | None:
+  return next(iter(difflib.get_close_matches(word, known, n=1)), None)
 
 
 def define(fallback: pathlib.Path | None = DEFAULT_FILE) -> flags.FlagHolder:
   """Defines --config with its --config.KEY overrides; `fallback` is read if no file is named."""
+  keys = [f"{key.name}: {key.metadata['meaning']}" for key in dataclasses.fields(DecodeConfig)]
   holder = config_flags.DEFINE_config_file(
-      "config", None, "experiment file; change its keys with --config.KEY=VALUE",
+      "config", None,
+      "\n".join(["experiment file. --config.KEY=VALUE changes one of its keys:", *keys]),
       sys_argv=_command_line)
-  flags.FLAGS["config"].parser = _FileParser(fallback)
+  flag = flags.FLAGS["config"]
+  flag.parser = _FileParser(fallback)
+  flag.default_as_str = repr(str(fallback.relative_to(_ROOT))) if fallback else None
   return holder
 
 
 def command_line(argv: list[str]) -> list[str]:
   """The command line to parse: `argv`, with the fallback of --config if it names no file."""
   _command_line[:] = argv
-  named = any(re.match(r"--?config(=|$)", argument) for argument in argv)
-  if "config" in flags.FLAGS and not named and flags.FLAGS["config"].parser.fallback:
-    _command_line.insert(1, f"--config={flags.FLAGS['config'].parser.fallback}")
+  if "config" in flags.FLAGS:
+    parser = flags.FLAGS["config"].parser
+    parser.named = any(re.match(r"--?config(=|$)", argument) for argument in argv)
+    if not parser.named and parser.fallback:
+      _command_line.insert(1, f"--config={parser.fallback}")
   return list(_command_line)
+
+
+def given() -> list[str]:
+  """The flags of the command line that say something of the configuration, by name."""
+  overrides = [name for name in flags.FLAGS if re.match(r"config\.", name)]
+  return ["config"] * flags.FLAGS["config"].parser.named + overrides
 
 
 def read(holder: flags.FlagHolder) -> DecodeConfig:
@@ -136,12 +161,21 @@ def unknown_key(error: AttributeError | KeyError) -> ValueError:
       f"--config.{key}: unknown key {key!r}{nearest(key, flags.FLAGS['config'].parser.keys)}")
 
 
+def unknown_flag(error: flags.UnrecognizedFlagError) -> ValueError:
+  """What absl says of an unknown flag, with how to write it if it is a key of the configuration."""
+  keys = flags.FLAGS["config"].parser.keys if "config" in flags.FLAGS else ()
+  close = _closest(error.flagname, [key for key in keys if key not in flags.FLAGS])
+  hint = f"; a key of the configuration is given as --config.{close}=VALUE" if close else ""
+  return ValueError(f"{error}{hint}")
+
+
 class _FileParser(config_flags.config_flags.ConfigFileFlagParser):
   """Says at once, in one paragraph, what is wrong with a configuration file."""
 
   def __init__(self, fallback: pathlib.Path | None):
     super().__init__("config")
     self.fallback = fallback
+    self.named = False  # on the command line
     self.keys: list[str] = []
 
   def parse(self, path):
@@ -168,8 +202,13 @@ def _let_be_a_word(parsed, key: str):
 
 
 def _existing(path: str):
-  if not pathlib.Path(path.split(":")[0]).is_file():
-    raise ValueError(f"no configuration file {path!r} in {pathlib.Path.cwd()}")
+  file = pathlib.Path(path.split(":")[0])
+  if not file.is_file():
+    files = [*file.parent.glob("*.py"), *DEFAULT_FILE.parent.rglob("[a-z]*.py")]
+    by_name = {each.stem: os.path.relpath(each) for each in files}
+    close = _closest(file.stem, by_name)
+    hint = f"; did you mean {by_name[close]!r}?" if close else ""
+    raise ValueError(f"no configuration file {path!r} in {pathlib.Path.cwd()}{hint}")
 
 
 def _whole_as_float(key: str, value):

@@ -1,9 +1,11 @@
 """Measured costs, kept in the cache folder so that they are measured once for each machine."""
 
+import datetime
 import math
 import os
 import pathlib
 import sys
+from typing import Iterable, NamedTuple
 
 from absl import logging
 import jax
@@ -21,9 +23,16 @@ _MOST = 256  # files; the oldest go
 _WIDEST = 1024  # rows of a pass that a file may speak of
 
 
+class Found(NamedTuple):
+  """Costs, and when they were measured."""
+
+  costs: theory.Costs
+  kept: str | None  # the local time of an earlier measurement; None: measured just now
+
+
 def load_or_measure(
     setup: Setup, config: DecodeConfig, prompts: list[list[int]],
-    folder: pathlib.Path | None = None) -> theory.Costs:
+    folder: pathlib.Path | None = None, again: bool = False) -> Found:
   """The costs of a setup on this device, overheads included.
 
   Args:
@@ -32,21 +41,22 @@ def load_or_measure(
     prompts: the rows that are decoded together, measured with if nothing is stored. Of them only
       the number and the capacity of the cache are part of what costs are kept under.
     folder: where they are kept; `costs` in the cache folder if not given.
+    again: measure in any case. What is kept goes, for caches of other capacities too, since one
+      noisy moment may be in all of it.
   """
   folder = folder or default.cache_directory() / "costs"
   key = _key(setup, config, prompts)
-  path = folder / f"{record.digest(key)[:32]}.json"
-  found = _read(path, key)
-  if found is None:
-    print(
-        "measuring what passes and drafts cost here; it is kept for the next time",
-        file=sys.stderr)
-    found = costs_lib.measure(
-        setup.speculative, setup.params, prompts, config.max_new_tokens, costs_lib.WIDTHS)
-    found = costs_lib.with_overheads(
-        found, setup.plain, setup.speculative, setup.params, prompts)
-    _write(path, key, found)
-  return found
+  name = record.digest({part: key[part] for part in key if part != "capacity"})[:32]
+  path = folder / f"{name}-{key['capacity']}.json"
+  if not again and (found := _read(path, key)):
+    return found
+  print("measuring what passes and drafts cost here; it is kept for the next time", file=sys.stderr)
+  costs = costs_lib.with_overheads(
+      costs_lib.measure(
+          setup.speculative, setup.params, prompts, config.max_new_tokens, costs_lib.WIDTHS),
+      setup.plain, setup.speculative, setup.params, prompts)
+  _write(path, key, costs, replaced=folder.glob(f"{name}-*.json") if again else ())
+  return Found(costs, None)
 
 
 def _key(setup: Setup, config: DecodeConfig, prompts: list[list[int]]) -> dict:
@@ -60,7 +70,7 @@ def _key(setup: Setup, config: DecodeConfig, prompts: list[list[int]]) -> dict:
       capacity=capacity(longest, costs_lib.WIDTHS[-1]))
 
 
-def _read(path: pathlib.Path, key: dict) -> theory.Costs | None:
+def _read(path: pathlib.Path, key: dict) -> Found | None:
   """What is stored; None if there is nothing, or, with a warning, nothing that can be used."""
   if not path.exists():
     return None
@@ -70,7 +80,8 @@ def _read(path: pathlib.Path, key: dict) -> theory.Costs | None:
     found = strict_json.loads(path.read_bytes())
     if found["key"] != key:
       raise ValueError("the costs of something else")
-    return _checked(found["costs"], key["rows"])
+    measured = datetime.datetime.fromtimestamp(path.stat().st_mtime).astimezone()
+    return Found(_checked(found["costs"], key["rows"]), measured.isoformat(" ", "minutes"))
   except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
     logging.warning("%s is no record of costs (%s): they are measured again", path, error)
     return None
@@ -99,13 +110,19 @@ def _positive(value) -> float:
   return float(value)
 
 
-def _write(path: pathlib.Path, key: dict, costs: theory.Costs) -> None:
+def _write(
+    path: pathlib.Path, key: dict, costs: theory.Costs, replaced: Iterable[pathlib.Path]) -> None:
   """Keeps costs, in one step; what cannot be kept is measured again next time."""
   try:
     path.parent.mkdir(parents=True, exist_ok=True)
+    _remove(replaced)
     strict_json.write(path, dict(key=key, costs=costs))
     kept = sorted(path.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)
-    for old in kept[:-_MOST]:
-      old.unlink(missing_ok=True)
+    _remove(kept[:-_MOST])
   except OSError as error:
     logging.warning("%s: costs cannot be kept there: %s", path, error)
+
+
+def _remove(files: Iterable[pathlib.Path]) -> None:
+  for file in files:
+    file.unlink(missing_ok=True)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from specjax import decode
+from specjax import decode, loading
 from specjax.launch import stops
 from specjax.launch.build import Setup
 from specjax.launch.prompts import Conversation
@@ -95,7 +95,7 @@ def encode(
 
   Raises:
     ValueError: the prompt is empty or does not fit the context; names where it came from.
-    LoadError: the model has no chat template.
+    LoadError: the model has no chat template, or one that cannot be used.
   """
   tokenizer, turns = setup.model.tokenizer, conversation.turns[:len(answers) + 1]
   if template:
@@ -103,7 +103,11 @@ def encode(
     for answer, turn in zip(answers, turns[1:]):
       messages += [
           {"role": "assistant", "content": answer}, {"role": "user", "content": turn}]
-    ids = tokenizer.encode(tokenizer.apply_chat_template(messages))
+    try:
+      ids = tokenizer.encode(tokenizer.apply_chat_template(messages))
+    except loading.LoadError as error:
+      raise loading.LoadError(
+          f"{error} --noapply_chat_template takes prompts as they are.") from error
   else:
     texts = [turns[0]] + [text for pair in zip(answers, turns[1:]) for text in pair]
     ids = tokenizer.encode("\n".join(texts))

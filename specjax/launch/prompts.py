@@ -5,9 +5,11 @@ import pathlib
 from typing import Iterable, NamedTuple
 
 from specjax.launch import strict_json
+from specjax.launch.config import nearest
 
 CATEGORIES = ("chat", "code", "summarising", "extraction")
 BUILT_IN = ("mini", *CATEGORIES)  # the whole set, or one category of it
+SETS = (*BUILT_IN, "humaneval")
 _LARGEST = 256 * 2**20  # bytes of a file
 
 
@@ -21,7 +23,7 @@ class Conversation(NamedTuple):
 
 
 def load(name: str) -> list[Conversation]:
-  """The prompt set `name`: one of `BUILT_IN`, `humaneval`, or the path of a JSONL file.
+  """The prompt set `name`: one of `SETS`, or the path of a JSONL file.
 
   A line of a file is `{"turns": [...]}` as in Spec-Bench (Xia et al. 2024, arXiv 2401.07851) or
   `{"prompt": "..."}`; `question_id`, `task_id` or `name`, and `category`, are kept if present.
@@ -46,8 +48,7 @@ def single(text: str) -> Conversation:
 def _read(path: pathlib.Path) -> list[Conversation]:
   if not path.is_file():
     raise ValueError(
-        f"--prompts={path}: there is no such file, and the named sets are "
-        f"{', '.join(BUILT_IN)} and humaneval")
+        f"--prompts={path}: there is no such file or set{nearest(str(path), SETS)}")
   try:
     if path.stat().st_size > _LARGEST:
       raise ValueError(f"{path}: a file of prompts has at most {_LARGEST} bytes")

@@ -1,10 +1,12 @@
 """`python -m experiments.decode` with a tiny model: what it prints, and says of bad input."""
 
+import dataclasses
 import json
 import pathlib
 
 import pytest
 
+from specjax.launch.config import DecodeConfig
 from tests.launch import forked
 
 TINY = pathlib.Path(__file__).parents[1] / "loading" / "goldens" / "llama"
@@ -111,8 +113,21 @@ def test_bad_input_is_answered_in_one_paragraph(files):
       (["--prompt=a", "--config.drafter=/none", TARGET], "'/none' is neither the path"),
       (["--prompt=a", "--config.target=/none.gguf"], "/none.gguf: no such file"),
       (["--prompt=a", "--config=/none.py"], "no configuration file '/none.py'"),
+      (["--prompt=a", "--config=smolm2"], "; did you mean 'configs/smollm2.py'?"),
+      (["--prompt=a", f"--config={files / 'dct.py'}"], "dict.py'?"),
       (["--prompt=a", f"--config={files / 'syntax.py'}"], "SyntaxError"),
       (["--prompt=a", "--sed=1"], "Did you mean: seed"),
+      (["--prompt=a", "--gamma=4"], "is given as --config.gamma=VALUE"),
+      (["--prompt=a", "--nostrict"], "is given as --config.strict=VALUE"),
+      ([f"--config={files / 'dict.py'}", "--gamma=4"], "gives a ConfigDict"),
+      (["--replay=r", "--config.gamma=3", "--noconfig.strict"],
+       " --config.gamma, --config.strict "),
+      (["--replay=r", "--config", "configs/smollm2.py"], "so --config would change nothing"),
+      (["--replay=r", "--prompt=a", "--prompts=mini", "--seed=0", "--noapply_chat_template",
+        "--stop=a"], "so --prompt, --prompts, --seed, --apply_chat_template, --stop would"),
+      (["--replay=r"], "--replay=r: there is no such file"),
+      (["--prompt=a", "--config.target=table:1"], "prompt instead. --noapply_chat_template takes"),
+      (["--prompts=extracton"], "did you mean 'extraction'"),
       (["--prompt=a", "--seed=-1"], "a seed is an integer from 0 to 2^63 - 1"),
       (["--prompt=a", "--seed=one"], "a seed is an integer"),
       (["--prompt=a", "--seed=9223372036854775808"], "a seed is an integer"),
@@ -132,8 +147,11 @@ def test_bad_input_is_answered_in_one_paragraph(files):
     assert len(err.strip().splitlines()) == 1 and err.startswith("decode: error: "), err
 
 
-def test_help_shows_the_flags():
+def test_help_shows_the_flags_and_keys():
   (code, out, err), = decode(["--help"])
+  for field in dataclasses.fields(DecodeConfig):
+    assert f"    {field.name}: " in out + err
+  assert "(default: 'configs/smollm2.py')" in out + err
   for flag in (
       "--config", "--prompt", "--prompts", "--seed", "--out", "json", "apply_chat_template"):
     assert flag in out + err

@@ -19,10 +19,11 @@ def choose(monkeypatch):
   """Resolves a job of the toy setup, with costs that are given."""
   seen = []
 
-  def resolve(costs, texts=("abcabc", "abab"), **keys):
+  def resolve(costs, texts=("abcabc", "abab"), kept=None, **keys):
     monkeypatch.setattr(
         build, "build", lambda config, load: seen.append(config) or toys.setup(gamma=config.gamma))
-    monkeypatch.setattr(cost_store, "load_or_measure", lambda setup, config, prompts: costs)
+    monkeypatch.setattr(
+        cost_store, "load_or_measure", lambda *args: cost_store.Found(costs, kept))
     config = DecodeConfig(**{"gamma": "auto", "max_new_tokens": 40} | keys)
     job = Job(config, 0, [prompts.single(text) for text in texts], False, [])
     return job, *auto.resolve(job), seen
@@ -40,7 +41,9 @@ def test_cheap_drafts_are_long_and_dear_ones_are_not_made(choose):
   line = auto.describe(choice)
   assert line.startswith(f"gamma = {choice.gamma} (auto): alpha {choice.alpha:.2f}")
   assert "\n" not in line and f"over {choice.tested} drafted tokens" in line
-  assert choose(DEAR)[1].config.gamma == 0
+  assert "costs of" not in line
+  _, resolved, choice, _ = choose(DEAR, kept="2001-09-09 01:46+00:00")
+  assert resolved.config.gamma == 0 and "(costs of 2001-09-09 01:46" in auto.describe(choice)
 
 
 def test_a_pilot_without_a_draft_is_no_reason_to_draft(choose):

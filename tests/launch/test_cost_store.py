@@ -1,5 +1,6 @@
 """Costs are measured once, and never read from a file that does not hold exactly them."""
 
+import datetime
 import json
 import os
 
@@ -22,13 +23,17 @@ def measured(monkeypatch):
   return calls
 
 
-def load(folder, prompts=((0, 1),), **keys):
+def load(folder, prompts=((0, 1),), again=False, **keys):
   return cost_store.load_or_measure(
-      toys.setup(), DecodeConfig(**keys), [list(prompt) for prompt in prompts], folder)
+      toys.setup(), DecodeConfig(**keys), [list(prompt) for prompt in prompts], folder, again)
 
 
 def test_costs_are_measured_once_for_each_key(measured, tmp_path):
-  assert load(tmp_path) == load(tmp_path) == COSTS
+  assert load(tmp_path) == (COSTS, None)
+  path, = tmp_path.iterdir()
+  os.utime(path, (1e9, 1e9))  # 2001-09-09 01:46:40 UTC
+  costs, kept = load(tmp_path)
+  assert costs == COSTS and datetime.datetime.fromisoformat(kept).timestamp() == 1e9 - 40
   assert len(measured) == 1
   load(tmp_path, prompts=((0, 1, 2),))  # the same capacity
   assert len(measured) == 1
@@ -39,6 +44,16 @@ def test_costs_are_measured_once_for_each_key(measured, tmp_path):
   assert len(measured) == 5 == len(list(tmp_path.iterdir()))
   load(tmp_path, temperature=1.0, gamma=7)  # nothing that costs depend on
   assert len(measured) == 5
+
+
+def test_a_new_measurement_replaces_all_of_its_kind(measured, tmp_path):
+  load(tmp_path, drafter="layer_skip:2")
+  for size in (1, 600, 1200):
+    load(tmp_path, max_new_tokens=size)
+  assert load(tmp_path, max_new_tokens=600, again=True).kept is None
+  assert len(measured) == 5 and len(list(tmp_path.iterdir())) == 2
+  assert load(tmp_path, max_new_tokens=600).kept and len(measured) == 5
+  assert load(tmp_path, max_new_tokens=1).kept is None
 
 
 @pytest.mark.parametrize("damage", [
@@ -64,14 +79,14 @@ def test_a_broken_file_is_measured_again(measured, tmp_path, damage, caplog):
   whole = path.read_text()
   path.write_text(damage(whole))
   assert path.read_text() != whole
-  assert load(tmp_path) == COSTS and len(measured) == 2
+  assert load(tmp_path) == (COSTS, None) and len(measured) == 2
   assert "measured again" in caplog.text and path.read_text() == whole
 
 
 def test_a_folder_that_cannot_be_written_costs_nothing_but_the_next_time(
     measured, tmp_path, caplog):
   (tmp_path / "file").write_text("")
-  assert load(tmp_path / "file" / "folder") == COSTS
+  assert load(tmp_path / "file" / "folder", again=True).costs == COSTS
   assert "cannot be kept" in caplog.text
 
 

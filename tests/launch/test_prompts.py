@@ -69,8 +69,9 @@ def test_a_file_that_is_no_text_is_refused(tmp_path):
 
 
 def test_a_missing_set_lists_those_there_are(tmp_path):
-  for name in (str(tmp_path / "none.jsonl"), str(tmp_path), "minis"):
-    with pytest.raises(ValueError, match="mini, chat, code, summarising, extraction and humaneval"):
+  every = "known are chat, code, extraction, humaneval, mini, summarising"
+  for name, told in ((tmp_path / "none.jsonl", every), (tmp_path, every), ("minis", "mean 'mini'")):
+    with pytest.raises(ValueError, match=told):
       prompts.load(name)
 
 
