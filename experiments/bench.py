@@ -18,8 +18,8 @@ import pathlib
 import sys
 import tempfile
 
-from absl import flags
 import tqdm
+from absl import flags
 
 from experiments.benchmarks import contest, export, kernels, passes, peers, tables
 from specjax import decode, keys, loading, logits, verify

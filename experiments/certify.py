@@ -10,15 +10,15 @@ some ten minutes. Exits with 1 if a rule that claims to be lossless is not. Writ
 certify.json into --out.
 """
 
-from concurrent import futures
 import math
 import os
 import pathlib
 import re
 import sys
+from concurrent import futures
 
-from absl import flags
 import tqdm
+from absl import flags
 
 from specjax import exact
 from specjax.exact import drafts

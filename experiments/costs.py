@@ -16,7 +16,8 @@ from absl import flags
 
 from experiments.benchmarks import tables
 from specjax import theory
-from specjax.launch import app, auto, build, config as config_lib, cost_store, record
+from specjax.launch import app, build, config as config_lib, record
+from specjax.measure import auto, cost_store
 
 _CONFIG = config_lib.define()
 _DRAFTER = flags.DEFINE_list(

@@ -9,12 +9,12 @@
 import functools
 import sys
 
-from absl import flags
 import tqdm
+from absl import flags
 
 from specjax import keys
-from specjax.launch import (
-    app, auto, build, config as config_lib, job as jobs, play, prompts, replay, summary, watch)
+from specjax.launch import app, build, config as config_lib, play, prompts, summary, watch
+from specjax.measure import auto, job as jobs, replay
 
 _CONFIG = config_lib.define()
 _PROMPT = flags.DEFINE_string("prompt", None, "one prompt; its text is streamed")

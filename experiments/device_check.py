@@ -11,13 +11,14 @@ import statistics
 import sys
 import time
 
-from absl import flags
 import jax
 import numpy as np
 import tqdm
+from absl import flags
 
+from experiments.audits import audit, subjects
 from specjax import decode, drafters, keys, logits, verify
-from specjax.launch import app, audit, record, subjects
+from specjax.launch import app, record
 from specjax.models import transformer
 
 _SMALL = flags.DEFINE_bool("small", False, "a toy model and few tokens")

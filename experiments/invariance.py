@@ -11,11 +11,12 @@ mode texts may part only where the two best scores of the target nearly tie.
 
 import sys
 
-from absl import flags
 import tqdm
+from absl import flags
 
+from experiments.audits import audit, subjects
 from specjax import keys
-from specjax.launch import app, audit, record, subjects
+from specjax.launch import app, record
 
 _MODEL = flags.DEFINE_enum(
     "model", "default", subjects.NAMES,

@@ -10,16 +10,15 @@ that would measure them, and never count as reproduced. Writes reproduce.md and 
 """
 
 import collections
-from concurrent import futures
 import os
 import pathlib
 import sys
+from concurrent import futures
 
-from absl import flags
 import tqdm
+from absl import flags
 
-from experiments.papers import PAPERS
-from experiments.papers import claim as claims_lib
+from experiments.papers import claim as claims_lib, PAPERS
 from specjax.launch import app, config
 
 _PAPER = flags.DEFINE_string("paper", None, f"one source only: {', '.join(PAPERS)}")

@@ -15,17 +15,17 @@ import functools
 import pathlib
 from typing import Callable, NamedTuple
 
-from absl import flags
 import jax
 import matplotlib
-from matplotlib.figure import Figure as Canvas
 import numpy as np
+from absl import flags
+from matplotlib.figure import Figure as Canvas
 
 from experiments.benchmarks import machine, tables
 from specjax import theory
 from specjax.launch import app, build, config as config_lib, record
 from specjax.models.config import ModelConfig
-from specjax.stats import style
+from specjax.report import style
 
 CPU = "cpu"
 _LEGEND = """

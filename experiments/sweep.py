@@ -10,7 +10,7 @@ Axes: every key of a configuration is a flag that takes several values, and so a
 the NAME:NUMBER before it, so `token,typical:0.09,0.3` are two rules. The grid is the product of the
 axes; keys that are no axis have the value of --config. A configuration file may hold the axes too,
 in an entry `sweep`, where axes can also move together (`zip`): see configs/sweeps and
-specjax/launch/grid.py.
+specjax/sweep/grid.py.
 
 Every cell that is done is one line of results.jsonl in --out, on disk before the next cell begins,
 so the program may be killed at any time: the same command goes on where it was, and tries failed
@@ -30,13 +30,13 @@ import statistics
 import sys
 import textwrap
 
-from absl import flags
 import tqdm
+from absl import flags
 
 from experiments.benchmarks import tables
-from specjax.launch import (
-    app, config as config_lib, grid, plan as plan_lib, prompts, results, sweep)
+from specjax.launch import app, config as config_lib, prompts
 from specjax.stats import estimates
+from specjax.sweep import grid, plan as plan_lib, results, run
 
 _CONFIG = config_lib.define()
 _NAMES = {"seed": "seeds"}  # of flags, where --seed is that of every experiment
@@ -73,16 +73,16 @@ def main(_):
         f"--worker_index={_WORKER_INDEX.value} is none of --num_workers={_NUM_WORKERS.value}: they "
         f"are counted from 0 to {_NUM_WORKERS.value - 1}")
   folder, plan = pathlib.Path(app.OUT.value), _plan()
-  worker = sweep.Worker(_WORKER_INDEX.value, _NUM_WORKERS.value)
+  worker = run.Worker(_WORKER_INDEX.value, _NUM_WORKERS.value)
   with tqdm.tqdm(total=len(plan.cells), unit="cell", file=sys.stderr) as bar:
-    lines, before = sweep.run(plan, folder, worker, _Bar(plan, bar))
+    lines, before = run.run(plan, folder, worker, _Bar(plan, bar))
   found = [(cell, lines.get(cell.id)) for cell in plan.cells]
   print("\n" + _table(plan, found))
   result = _summary(folder, found, before)
   if result["elsewhere"]:
     _warn(f"{result['elsewhere']} cells are being measured by other workers, the last of which "
           "writes the report; should one be killed, give the same command again")
-  elif complaint := sweep.write_report(folder, lines):
+  elif complaint := run.write_report(folder, lines):
     _warn(complaint)
   app.show(result)
   return 1 if result["failed"] else 0
@@ -98,7 +98,7 @@ def _plan() -> plan_lib.Plan:
   return plan_lib.make(axes, keys, source, app.SEED.value, _TEMPLATE.value, _STOP.value)
 
 
-class _Bar(sweep.Listener):
+class _Bar(run.Listener):
   """A bar over the cells, with the prompts of the one at hand."""
 
   def __init__(self, plan: plan_lib.Plan, bar: tqdm.tqdm):

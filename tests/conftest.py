@@ -48,3 +48,13 @@ def forget_programs():
 def default_model():
   """The default model, loaded once for the whole session; downloaded if the cache lacks it."""
   return loading.default_model()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compile_quickly(request):
+  """No optimisation where nothing is about arithmetic and compiling is nearly all that is done."""
+  folder = request.module.__name__.rpartition(".")[0]
+  quick = folder in ("tests.launch", "tests.measure", "tests.sweep")
+  jax.config.update("jax_disable_most_optimizations", quick)
+  yield
+  jax.config.update("jax_disable_most_optimizations", False)

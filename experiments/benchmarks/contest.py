@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import os.path
 import pathlib
 import statistics
 import time

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from specjax import keys, logits
-from specjax.launch import registry, timing
+from specjax.launch import registry
+from specjax.measure import timing
 from specjax.types import Array, Draft
 
 _TEMPERATURE, _TOP_K, _TOP_P = 0.8, 50, 0.9

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from specjax import theory
-from specjax.launch import timing
+from specjax.measure import timing
 
 _REPEATS = 5
 _READ = (8192, 8192)  # float32, 256 MiB: far more than any cache holds

@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 
 from specjax import decode
-from specjax.launch import costs, stub, timing
 from specjax.launch.play import pad
+from specjax.measure import costs, stub, timing
 from specjax.types import Array, Params
 
 WIDTHS = (1, 2, 4, 8, 16)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from experiments.papers import toys
-from experiments.papers.claim import Paper, derived
+from experiments.papers.claim import derived, Paper
 from specjax import verify
 
 _SHARP = ((0.9, 0.06, 0.04), (0.5, 0.3, 0.2))

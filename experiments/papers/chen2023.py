@@ -3,7 +3,7 @@
 import numpy as np
 
 from experiments.papers import rounds, toys, weights
-from experiments.papers.claim import ARITHMETIC, Claim, Paper, UNCHECKED, derived, needs_weights
+from experiments.papers.claim import ARITHMETIC, Claim, derived, needs_weights, Paper, UNCHECKED
 from specjax import verify
 from specjax.exact import drafts
 

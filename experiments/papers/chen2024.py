@@ -1,7 +1,7 @@
 """Chen, May, Svirschevski, Huang, Ryabinin, Jia, Chen, Sequoia."""
 
 from experiments.papers import toys, weights
-from experiments.papers.claim import Claim, Paper, derived, needs_weights
+from experiments.papers.claim import Claim, derived, needs_weights, Paper
 from specjax import theory, verify
 
 _WIDE, _NARROW = (0.6, 0.2, 0.08, 0.04), (0.8, 0.1)

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 from experiments.papers import draws, toys
-from experiments.papers.claim import Paper, SIMULATED, derived
+from experiments.papers.claim import derived, Paper, SIMULATED
 from specjax import theory, verify
 from specjax.exact import coupling
 

@@ -9,11 +9,11 @@ import functools
 
 import jax
 import jax.numpy as jnp
-from jax.tree_util import Partial
 import numpy as np
+from jax.tree_util import Partial
 
 from experiments.papers import backward, draws, rounds, toys
-from experiments.papers.claim import Paper, SIMULATED, derived
+from experiments.papers.claim import derived, Paper, SIMULATED
 from specjax import verify
 from specjax.types import Decision, Draft
 from specjax.verify import Rule

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from experiments.papers import toys
-from experiments.papers.claim import Paper, derived
+from experiments.papers.claim import derived, Paper
 from specjax.exact import bounds
 
 _CASES, _VOCAB = 60, 5  # 60 pairs of laws, each with 2, 3, 4 drafts and with 2 without replacement

@@ -3,7 +3,7 @@
 import functools
 
 from experiments.papers import rounds, toys
-from experiments.papers.claim import Paper, derived
+from experiments.papers.claim import derived, Paper
 from specjax import verify
 from specjax.exact import drafts
 

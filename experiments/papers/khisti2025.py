@@ -1,7 +1,7 @@
 """Khisti, Ebrahimi, Dbouk, Behboodi, Memisevic, Louizos, multi-draft speculative sampling."""
 
 from experiments.papers import toys
-from experiments.papers.claim import Paper, derived
+from experiments.papers.claim import derived, Paper
 from specjax.exact import bounds
 
 

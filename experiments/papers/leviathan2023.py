@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 from experiments.papers import decoding, rounds, toys, weights
-from experiments.papers.claim import Claim, MEASURED, Paper, UNCHECKED, derived, needs_weights
+from experiments.papers.claim import Claim, derived, MEASURED, needs_weights, Paper, UNCHECKED
 from specjax import theory, verify
 
 _ALPHAS = np.array([0.5, 0.6, 0.7, 0.8, 0.9])

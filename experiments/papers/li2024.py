@@ -3,7 +3,7 @@
 import numpy as np
 
 from experiments.papers import toys, weights
-from experiments.papers.claim import Paper, UNCHECKED, derived, needs_weights
+from experiments.papers.claim import derived, needs_weights, Paper, UNCHECKED
 from specjax import verify
 
 _MEASURED = (

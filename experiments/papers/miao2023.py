@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax.tree_util import Partial
 
 from experiments.papers import rounds, toys
-from experiments.papers.claim import Paper, derived
+from experiments.papers.claim import derived, Paper
 from specjax import verify
 from specjax.logits import law
 from specjax.types import Decision

@@ -9,8 +9,7 @@ import numpy as np
 
 from experiments.papers import toys
 from specjax import exact
-from specjax.exact import bounds, drafts, race, systems
-from specjax.exact import rounds as exact_rounds
+from specjax.exact import bounds, drafts, race, rounds as exact_rounds, systems
 from specjax.types import Draft
 
 _RANDOM = 20  # random systems of a certificate, beside the degenerate ones

@@ -3,7 +3,7 @@
 import functools
 
 from experiments.papers import draws, rounds, toys, weights
-from experiments.papers.claim import Paper, SIMULATED, derived, needs_weights
+from experiments.papers.claim import derived, needs_weights, Paper, SIMULATED
 from specjax import verify
 from specjax.exact import coupling
 

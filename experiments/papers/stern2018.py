@@ -1,7 +1,7 @@
 """Stern, Shazeer, Uszkoreit, blockwise parallel decoding: greedy verification."""
 
 from experiments.papers import rounds, toys
-from experiments.papers.claim import Paper, derived
+from experiments.papers.claim import derived, Paper
 from specjax import verify
 
 PAPER = Paper(

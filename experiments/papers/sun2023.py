@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.papers import rounds, toys, weights
-from experiments.papers.claim import Paper, QUOTED, derived, needs_weights
+from experiments.papers.claim import derived, needs_weights, Paper, QUOTED
 from specjax import verify
 from specjax.exact import bounds
 from specjax.types import Draft

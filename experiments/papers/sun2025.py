@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 from experiments.papers import decoding, rounds, toys, weights
-from experiments.papers.claim import Claim, MEASURED, Paper, QUOTED, derived, needs_weights
+from experiments.papers.claim import Claim, derived, MEASURED, needs_weights, Paper, QUOTED
 from specjax import verify
 from specjax.exact import drafts
 

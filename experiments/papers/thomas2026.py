@@ -6,8 +6,7 @@ import jax.numpy as jnp
 from jax.tree_util import Partial
 
 from experiments.papers import rounds, toys, weights
-from experiments.papers.claim import (
-    Claim, Contradiction, Paper, QUOTED, derived, needs_weights)
+from experiments.papers.claim import Claim, Contradiction, derived, needs_weights, Paper, QUOTED
 from specjax import verify
 from specjax.exact import drafts
 from specjax.logits import law

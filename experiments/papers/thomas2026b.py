@@ -1,7 +1,7 @@
 """Thomas, Kitanovski, Goldblum, Pal, a matched comparison of verification rules."""
 
 from experiments.papers import rounds, weights
-from experiments.papers.claim import Contradiction, Paper, needs_weights
+from experiments.papers.claim import Contradiction, needs_weights, Paper
 from specjax import verify
 
 _MEASURED = (  # method, our rule, block efficiency and tokens a second

@@ -3,7 +3,7 @@
 import numpy as np
 
 from experiments.papers import toys
-from experiments.papers.claim import Paper, derived
+from experiments.papers.claim import derived, Paper
 from specjax import verify
 
 # Tokens a, b, c, d: the target knows a, b, c, the drafter b, c, d.

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.papers import rounds, toys, weights
-from experiments.papers.claim import Claim, Contradiction, Paper, derived, needs_weights
+from experiments.papers.claim import Claim, Contradiction, derived, needs_weights, Paper
 from specjax import verify
 from specjax.exact import drafts
 from specjax.types import Draft

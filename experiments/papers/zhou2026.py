@@ -5,11 +5,11 @@ verification is a finding and not an assumption.
 """
 
 import jax.numpy as jnp
-from jax.tree_util import Partial
 import numpy as np
+from jax.tree_util import Partial
 
 from experiments.papers import backward, rounds, toys, weights
-from experiments.papers.claim import Claim, Contradiction, Paper, derived, needs_weights
+from experiments.papers.claim import Claim, Contradiction, derived, needs_weights, Paper
 from specjax import verify
 from specjax.exact import drafts
 from specjax.verify import Rule

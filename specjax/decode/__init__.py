@@ -1,7 +1,7 @@
 """Decoding: one pure step, folded by one jitted loop or driven from the host."""
 
-from specjax.decode.decoder import Decoder, Round, autoregressive, speculative
-from specjax.decode.loop import Generation, check_finite, generate, rounds, run, stream
+from specjax.decode.decoder import autoregressive, Decoder, Round, speculative
+from specjax.decode.loop import check_finite, generate, Generation, rounds, run, stream
 from specjax.decode.state import State
 from specjax.decode.until import run_until
 

@@ -15,13 +15,26 @@ from jax.tree_util import Partial
 
 from specjax import keys
 from specjax.decode import commit
-from specjax.decode.state import State, prepare
-from specjax.logits import drawing, law, token_counts, uses_counts
+from specjax.decode.state import prepare, State
+from specjax.logits import law, token_counts, uses_counts
 from specjax.models import prefill
-from specjax.trees import masks
+from specjax.trees import chains, masks
 from specjax.types import (
-    Array, Context, Draft, Drafter, Output, PAD, Params, Proposal, PyTree, ROOT, Target, Verdict,
-    method, static)
+  Array,
+  Context,
+  Draft,
+  Drafter,
+  method,
+  Output,
+  PAD,
+  Params,
+  Proposal,
+  PyTree,
+  ROOT,
+  static,
+  Target,
+  Verdict,
+)
 from specjax.verify.rule import Rule
 
 STRICT_WINDOW = 8  # rows; the widest pass that costs a CPU little more than four
@@ -228,7 +241,7 @@ def autoregressive(target: Target, transform, strict: bool | int = False) -> Dec
 
 def _no_draft(keys: Array, params: Params, state: tuple, context: Context) -> Proposal:
   empty = jnp.zeros((keys.shape[0], 0), jnp.int32)
-  return Proposal(drawing.chain(empty, None, empty.astype(bool)), state, context.cache)
+  return Proposal(chains.chain(empty, None, empty.astype(bool)), state, context.cache)
 
 
 def _draw_plain(keys: Array, draft: Draft, log_p: Array) -> tuple[Array, Array]:
@@ -236,7 +249,7 @@ def _draw_plain(keys: Array, draft: Draft, log_p: Array) -> tuple[Array, Array]:
 
 
 _NO_DRAFTER = Drafter(
-    init=Partial(drawing.no_state), propose=Partial(_no_draft), observe=Partial(drawing.same_state),
+    init=Partial(chains.no_state), propose=Partial(_no_draft), observe=Partial(chains.same_state),
     nodes=0, depth=0, abstains=False)
 _PLAIN = Rule(Partial(_draw_plain), lossless=True, coupled=True, trees=False, bottom_up=False)
 

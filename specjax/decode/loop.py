@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 
 from specjax.decode.decoder import Decoder, Round, start
-from specjax.decode.state import State, prepare
+from specjax.decode.state import prepare, State
 from specjax.stats import counts
 from specjax.types import Array, PAD, Params, PyTree
 

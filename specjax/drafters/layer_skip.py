@@ -7,7 +7,7 @@ target that was not trained for early exit drafts poorly; the scheme is exact al
 import jax.numpy as jnp
 from jax.tree_util import Partial
 
-from specjax.logits import drawing
+from specjax.trees import chains
 from specjax.types import Array, Context, Drafter, Params, Proposal, Target
 
 
@@ -18,17 +18,17 @@ def layer_skip(exit_model: Target, gamma: int, stop_below: float | None = None) 
   (`models.transformer.early_exit`). What it writes beyond the committed text is overwritten
   when the target scores the draft.
 
-  With `stop_below`, a probability, drafts end where `drawing.goes_on` says so, and may be empty.
+  With `stop_below`, a probability, drafts end where `chains.goes_on` says so, and may be empty.
 
   Raises:
     ValueError: if gamma < 1, or stop_below is no probability above 0.
   """
   if gamma < 1:
     raise ValueError(f"A drafter drafts at least one token, got gamma = {gamma}.")
-  stop_below = drawing.stopping(stop_below)
+  stop_below = chains.stopping(stop_below)
   return Drafter(
-      init=Partial(drawing.no_state), propose=Partial(_propose, exit_model, stop_below),
-      observe=Partial(drawing.same_state), nodes=gamma, depth=gamma,
+      init=Partial(chains.no_state), propose=Partial(_propose, exit_model, stop_below),
+      observe=Partial(chains.same_state), nodes=gamma, depth=gamma,
       abstains=stop_below is not None)
 
 
@@ -42,5 +42,5 @@ def _propose(
   last = jnp.take_along_axis(context.tokens, context.lengths[:, None] - 1, axis=1)[:, 0]
   logits, cache = feed(context.cache, last, context.lengths - 1)
   step = lambda cache, tokens, depth: feed(cache, tokens, context.lengths + depth)
-  draft, cache = drawing.draw_chain(logits, step, cache, keys, context.law, stop_below)
+  draft, cache = chains.draw_chain(logits, step, cache, keys, context.law, stop_below)
   return Proposal(draft, state, cache)

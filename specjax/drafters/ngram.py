@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jax.tree_util import Partial
 
-from specjax.logits import drawing
+from specjax.trees import chains
 from specjax.types import Array, Context, Drafter, Params, Proposal
 
 
@@ -30,9 +30,9 @@ def ngram(gamma: int, longest: int = 3, shortest: int = 2) -> Drafter:
   if not 1 <= shortest <= longest:
     raise ValueError(f"ngram needs 1 <= shortest <= longest, got {shortest} and {longest}.")
   return Drafter(
-      init=Partial(drawing.no_state),
+      init=Partial(chains.no_state),
       propose=Partial(functools.partial(_propose, longest, shortest)),
-      observe=Partial(drawing.same_state), nodes=gamma, depth=gamma, abstains=True)
+      observe=Partial(chains.same_state), nodes=gamma, depth=gamma, abstains=True)
 
 
 def _propose(
@@ -42,7 +42,7 @@ def _propose(
   copy = lambda tokens, length: _copy(tokens, length, keys.shape[1], longest, shortest)
   tokens, found = jax.vmap(copy)(context.tokens, context.lengths)
   valid = jnp.broadcast_to(found[:, None], tokens.shape)
-  return Proposal(drawing.chain(tokens, None, valid), state, context.cache)
+  return Proposal(chains.chain(tokens, None, valid), state, context.cache)
 
 
 def _copy(

@@ -8,9 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from specjax.exact import bounds, claims, coupled, prefixes, rounds
-from specjax.exact import drafts as drafts_lib
-from specjax.exact import systems as systems_lib
+from specjax.exact import (
+  bounds,
+  claims,
+  coupled,
+  drafts as drafts_lib,
+  prefixes,
+  rounds,
+  systems as systems_lib,
+)
 from specjax.types import Array
 from specjax.verify.rule import Rule
 

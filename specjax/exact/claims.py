@@ -1,7 +1,7 @@
 """Under which ways of drafting each rule claims to keep the target's law."""
 
 from specjax.exact import drafts
-from specjax.exact.drafts import Scheme, chain, paths, tree
+from specjax.exact.drafts import chain, paths, Scheme, tree
 from specjax.verify.rule import Rule
 
 _CHAINS = (

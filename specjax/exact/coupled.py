@@ -17,11 +17,9 @@ import math
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from specjax import keys as keys_lib
-from specjax.exact import drafts as drafts_lib
-from specjax.exact import prefixes, race, rounds
+from specjax.exact import drafts as drafts_lib, prefixes, race, rounds
 from specjax.logits import law
 from specjax.types import Array, Draft, ROOT
 from specjax.verify.rule import Rule

@@ -26,7 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from specjax.exact import prefixes
-from specjax.logits import drawing
+from specjax.trees import chains
 from specjax.types import Array, Draft, PAD, ROOT
 
 INDEPENDENT = "independent"
@@ -45,7 +45,7 @@ class Scheme(NamedTuple):
   parents: tuple[int, ...]
   siblings: str = INDEPENDENT
   invalid: tuple[int, ...] = ()  # nodes that are never drafted, with everything below them
-  stop_below: float | None = None  # drawing ends on the way down as in `drawing.goes_on`
+  stop_below: float | None = None  # drawing ends on the way down as in `chains.goes_on`
 
   @property
   def depths(self) -> tuple[int, ...]:
@@ -186,7 +186,7 @@ def _goes_on(scheme: Scheme, q: Array, words: Array) -> Array:
     chosen = jnp.take_along_axis(q[:, node], words[:, node, None], axis=-1)[:, 0]
     likely.append(likely[parent + 1] + jnp.log(chosen))
   above = jnp.stack([likely[parent + 1] for parent in scheme.parents], axis=1)
-  return drawing.goes_on(above, jnp.log(q), jnp.asarray(scheme.stop_below, q.dtype))
+  return chains.goes_on(above, jnp.log(q), jnp.asarray(scheme.stop_below, q.dtype))
 
 
 def _valid_to_the_root(valid: Array, parents: tuple[int, ...]) -> Array:

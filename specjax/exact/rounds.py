@@ -10,8 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from specjax.exact import drafts as drafts_lib
-from specjax.exact import prefixes
+from specjax.exact import drafts as drafts_lib, prefixes
 from specjax.exact.law import law
 from specjax.types import Array
 from specjax.verify.rule import Rule

@@ -13,8 +13,7 @@ import pathlib
 import sys
 import tempfile
 
-from absl import app as absl_app
-from absl import flags, logging
+from absl import app as absl_app, flags, logging
 
 from specjax.launch import config, errors, runtime, strict_json
 

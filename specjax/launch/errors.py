@@ -7,8 +7,8 @@ statement of our own packages threw it. Everything else keeps its traceback.
 
 import linecache
 
-from absl import flags
 import jax
+from absl import flags
 
 _OWN_PACKAGES = ("specjax", "experiments")
 # A file that is missing, unreadable or full is the user's to mend wherever it was opened.

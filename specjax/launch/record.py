@@ -32,7 +32,7 @@ def manifest(seed: int, config=None, models: dict[str, str] | None = None) -> di
       config=config,
       config_sha256=digest(config),
       models=models or {},
-      git=_git(pathlib.Path(__file__).resolve().parents[2]),
+      git=_git(pathlib.Path(__file__).resolve()),
       versions=dict(python=platform.python_version(), **_versions()),
       prng=dict(
           implementation=jax.config.jax_default_prng_impl,
@@ -61,18 +61,18 @@ def _versions() -> dict[str, str | None]:
   return found
 
 
-def _git(root: pathlib.Path) -> dict | None:
-  """Commit and dirty flag of the checkout that this file is tracked in, None if there is none.
+def _git(file: pathlib.Path) -> dict | None:
+  """Commit and dirty flag of the checkout that `file` is tracked in, None if there is none.
 
   An installed copy may lie inside somebody else's repository; its commit would be a false witness.
   """
   def git(*arguments):
     return subprocess.run(
-        ["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True,
+        ["git", "-C", str(file.parent), *arguments], capture_output=True, text=True, check=True,
         timeout=10).stdout.strip()
 
   try:
-    git("ls-files", "--error-unmatch", "specjax/launch/record.py")
+    git("ls-files", "--error-unmatch", file.name)
     return dict(
         commit=git("rev-parse", "HEAD"),
         dirty=bool(git("status", "--porcelain", "--untracked-files=no")))

@@ -7,8 +7,7 @@ from typing import Callable
 from specjax import drafters, loading, verify
 from specjax.launch.config import nearest
 from specjax.loading import characters
-from specjax.models import table as table_models
-from specjax.models import transformer
+from specjax.models import table as table_models, transformer
 from specjax.types import Drafter, PyTree, Target
 
 DRAFTERS = ("ngram", "layer_skip", "smollm2", "table")
@@ -103,7 +102,7 @@ def drafter(
     raise _no_drafter(spec)
   second = load(spec)
   loading.check_same_vocabulary(model, second)
-  built = drafters.autoregressive(target(second), gamma, stop_below)
+  built = drafters.second_model(target(second), gamma, stop_below)
   return built, second.params, {"drafter": second.sha256}
 
 

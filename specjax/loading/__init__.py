@@ -2,5 +2,5 @@
 
 from specjax.loading.default import default_model
 from specjax.loading.error import LoadError
-from specjax.loading.model import Model, check_same_vocabulary, load
+from specjax.loading.model import check_same_vocabulary, load, Model
 from specjax.loading.tokenizer import Tokenizer

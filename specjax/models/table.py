@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.tree_util import Partial
 
-from specjax.logits import drawing
+from specjax.trees import chains
 from specjax.types import Array, Context, Drafter, Output, Params, Proposal, PyTree, Target
 
 
@@ -40,8 +40,8 @@ def drafter(logits: Array, gamma: int) -> Drafter:
   if gamma < 1:
     raise ValueError(f"A drafter drafts at least one token, got gamma = {gamma}.")
   return Drafter(
-      init=Partial(drawing.no_state), propose=Partial(_propose, _table(logits)),
-      observe=Partial(drawing.same_state), nodes=gamma, depth=gamma, abstains=False)
+      init=Partial(chains.no_state), propose=Partial(_propose, _table(logits)),
+      observe=Partial(chains.same_state), nodes=gamma, depth=gamma, abstains=False)
 
 
 def _table(logits: Array) -> Array:
@@ -109,7 +109,7 @@ def _propose(
     recent = jnp.concatenate([recent, tokens[:, None]], axis=1)[:, 1:]
     return read(recent), recent
 
-  draft, _ = drawing.draw_chain(read(recent), step, recent, keys, context.law)
+  draft, _ = chains.draw_chain(read(recent), step, recent, keys, context.law)
   return Proposal(draft, state, context.cache)
 
 

@@ -1,8 +1,7 @@
 """Speed-up formulas, optimal gamma, tree values and rooflines; no model and no measurement."""
 
-from specjax.theory.costs import (
-    MOST_GAMMA, Costs, best_gamma, break_even, predict, window_cost)
-from specjax.theory.devices import DEVICES, Device
+from specjax.theory.costs import best_gamma, break_even, Costs, MOST_GAMMA, predict, window_cost
+from specjax.theory.devices import Device, DEVICES
 from specjax.theory.lenience import lenient_acceptance, lenient_bound
 from specjax.theory.roofline import Attention, Roofline, roofline
 from specjax.theory.speed import (
@@ -13,7 +12,7 @@ from specjax.theory.speed import (
     predicted_speedup,
     speedup,
 )
-from specjax.theory.tree import tree_value
+from specjax.trees.value import tree_value
 
 __all__ = [
     "Attention",

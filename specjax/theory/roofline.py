@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from specjax.theory.devices import DEVICES, Device
+from specjax.theory.devices import Device, DEVICES
 
 
 class Attention(NamedTuple):

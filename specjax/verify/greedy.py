@@ -3,7 +3,6 @@
 Stern, Shazeer, Uszkoreit, NeurIPS 2018, arXiv 1811.03115, section 3.
 """
 
-import jax.numpy as jnp
 from jax.tree_util import Partial
 
 from specjax.logits import argmax

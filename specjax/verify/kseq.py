@@ -11,7 +11,7 @@ from jax.tree_util import Partial
 
 from specjax.logits import total
 from specjax.types import Array, Draft
-from specjax.verify import checks, parts, walk
+from specjax.verify import checks, parts
 from specjax.verify.rule import Judgement, Rule
 
 

@@ -8,8 +8,9 @@ from jax import lax
 from jax.tree_util import Partial
 
 from specjax import keys as keys_lib, logits
+from specjax.trees import order
 from specjax.types import Array, Draft, ROOT
-from specjax.verify import checks, coupled, walk
+from specjax.verify import checks, coupled
 from specjax.verify.rule import Rule
 
 
@@ -27,7 +28,7 @@ def list_gumbel() -> Rule:
 
 def _walk(keys: Array, draft: Draft, log_p: Array) -> tuple[Array, Array]:
   checks.check_chains(draft, "list_gumbel")
-  chain = walk.chains(draft.parents)
+  chain = order.chains(draft.parents)
   slots = jnp.arange(max(chain.shape[0], 1), dtype=jnp.int32)
   # At the root all paths count, the invalid ones too:
   # whether a path was kept may hang on its noise.

@@ -7,8 +7,9 @@ engines do for deterministic drafts (EAGLE-2, Li et al., EMNLP 2024, arXiv 2406.
 import jax.numpy as jnp
 from jax.tree_util import Partial
 
+from specjax.trees import order
 from specjax.types import Array, Draft
-from specjax.verify import parts, walk
+from specjax.verify import parts
 from specjax.verify.rule import Judgement, Rule
 
 
@@ -23,7 +24,7 @@ def match() -> Rule:
 
 
 def _judge(draft: Draft, log_p: Array) -> Judgement:
-  earlier = walk.earlier_siblings(draft.parents) & draft.valid[None, :]
+  earlier = order.earlier_siblings(draft.parents) & draft.valid[None, :]
   same_token = draft.tokens[:, None] == draft.tokens[None, :]
   fresh = draft.valid & ~(earlier & same_token).any(-1)  # a duplicate has been ruled out already
   p = jnp.where(fresh, jnp.exp(log_p[draft.parents + 1, draft.tokens]), 0)

@@ -7,8 +7,9 @@ import jax.numpy as jnp
 from jax import lax
 from jax.tree_util import Partial
 
+from specjax.trees import order
 from specjax.types import Array, Draft, ROOT
-from specjax.verify import checks, parts, ranks, walk
+from specjax.verify import checks, parts, ranks
 from specjax.verify.rule import Judgement, Rule
 
 
@@ -75,7 +76,7 @@ def _children_on_path(draft: Draft, last: Array) -> Array:
   """int32[N + 1]: the node that follows each row on the path to the node `last`, N if none does."""
   nodes = draft.tokens.shape[0]
   index = jnp.arange(nodes, dtype=jnp.int32)
-  on_path = walk.contains(walk.path_to(draft.parents, last, nodes), index)
+  on_path = order.contains(order.path_to(draft.parents, last, nodes), index)
   rows = jnp.arange(nodes + 1, dtype=jnp.int32)
   follows = on_path[None, :] & (draft.parents[None, :] + 1 == rows[:, None])
   return jnp.where(follows, index[None, :], nodes).min(-1)

@@ -7,8 +7,9 @@ arXiv 2402.12374, algorithm 2.
 
 from jax.tree_util import Partial
 
+from specjax.trees import order
 from specjax.types import Array, Draft
-from specjax.verify import parts, residuals, walk
+from specjax.verify import parts, residuals
 from specjax.verify.rule import Judgement, Rule
 
 
@@ -23,7 +24,7 @@ def recursive() -> Rule:
 
 
 def _judge(draft: Draft, log_p: Array) -> Judgement:
-  turn = walk.sibling_ranks(draft.parents)
+  turn = order.sibling_ranks(draft.parents)
   reach = residuals.reaches(draft, log_p, turn)
   return Judgement(
       accept=residuals.acceptances(draft, log_p, turn, reach),

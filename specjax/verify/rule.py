@@ -23,7 +23,8 @@ import jax
 import jax.numpy as jnp
 
 from specjax import logits
-from specjax.types import Array, Decision, Draft, PAD, ROOT, Verdict, method, static
+from specjax.trees import order
+from specjax.types import Array, Decision, Draft, method, PAD, ROOT, static, Verdict
 from specjax.verify import checks, walk
 
 
@@ -127,10 +128,10 @@ def flip(key: Array, draft: Draft, judgement: Judgement, bottom_up: bool) -> tup
 def verdict(draft: Draft, stop: Array, extra: Array, depth: int) -> Verdict:
   """The record of a walk that stopped at node `stop` (or ROOT) with the extra token int32[]."""
   nodes = draft.tokens.shape[0]
-  path = walk.path_to(draft.parents, stop, depth)
-  accepted = walk.contains(path, jnp.arange(nodes, dtype=jnp.int32))
+  path = order.path_to(draft.parents, stop, depth)
+  accepted = order.contains(path, jnp.arange(nodes, dtype=jnp.int32))
   on_path = jnp.append(jnp.ones(1, bool), accepted)[draft.parents + 1]  # the root always is
-  beaten = walk.any_earlier_sibling(draft.parents, accepted)
+  beaten = order.any_earlier_sibling(draft.parents, accepted)
   length = (path != PAD).sum(dtype=jnp.int32)
   place = jnp.arange(depth + 1, dtype=jnp.int32)
   source = jnp.where(place < length, jnp.append(path, PAD), nodes)

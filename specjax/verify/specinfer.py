@@ -13,10 +13,10 @@ from jax import lax
 from jax.tree_util import Partial
 
 from specjax.logits import total
+from specjax.trees import order
 from specjax.types import Array, Draft
-from specjax.verify import parts, residuals, walk
+from specjax.verify import parts, residuals
 from specjax.verify.rule import Judgement, Rule
-
 
 _FACTORIALS = (1, 1, 2, 6, 24, 120)
 
@@ -51,7 +51,7 @@ class _Judge:
   def __call__(self, draft: Draft, log_p: Array) -> Judgement:
     turns = _turns(draft.parents, min(self.width, draft.tokens.shape[0]))
     # A tree whose nodes have at most m children has m! orders; the others repeat them.
-    m = jnp.minimum(walk.sibling_ranks(draft.parents).max() + 1, self.width)
+    m = jnp.minimum(order.sibling_ranks(draft.parents).max() + 1, self.width)
     orders = jnp.asarray(_FACTORIALS)[m]
 
     def try_in(order, reach):
@@ -79,7 +79,7 @@ def _turns(parents: Array, width: int) -> Array:
 
   The first m! orders leave all but the first m siblings where they are.
   """
-  ranks = walk.sibling_ranks(parents)
+  ranks = order.sibling_ranks(parents)
   orders = sorted(itertools.permutations(range(width)), key=lambda order: order[::-1], reverse=True)
   shuffled = jnp.asarray(np.array(orders, np.int32))[:, jnp.minimum(ranks, width - 1)]
   return jnp.where(ranks < width, shuffled, ranks)
@@ -95,6 +95,6 @@ def _outcomes(parents: Array, turn: Array, accept: Array) -> tuple[Array, Array]
 
 def _in_index_order(parents: Array, ends: Array, stays: Array) -> Array:
   """float[N]: P(the trials end with n | they do not end with an earlier sibling of n)."""
-  later = walk.earlier_siblings(parents).T
+  later = order.earlier_siblings(parents).T
   possible = ends + jnp.where(later, ends[None, :], 0).sum(-1) + stays[parents + 1]
   return jnp.where(possible > 0, ends / jnp.where(possible > 0, possible, 1), 0)

@@ -9,8 +9,9 @@ from jax import lax
 from jax.tree_util import Partial
 
 from specjax.logits import argmax, total
+from specjax.trees import order
 from specjax.types import Array, Draft
-from specjax.verify import checks, parts, walk
+from specjax.verify import checks, parts
 from specjax.verify.rule import Judgement, Rule
 
 
@@ -64,7 +65,7 @@ def _on_longest_path(parents: Array, passes: Array) -> Array:
   rows = jnp.arange(1, parents.shape[0] + 1, dtype=jnp.int32)
   start = jnp.zeros(parents.shape[0] + 1, jnp.int32)
   _, height = lax.scan(raise_parent, start, (rows, parents, passes), reverse=True)
-  earlier = walk.earlier_siblings(parents)
+  earlier = order.earlier_siblings(parents)
   taller = (earlier & (height[None, :] >= height[:, None])) | (
       earlier.T & (height[None, :] > height[:, None]))
   return passes & ~taller.any(-1)

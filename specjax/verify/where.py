@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax.tree_util import Partial
 
+from specjax.trees import order
 from specjax.types import Array, Draft
 from specjax.verify import walk
 from specjax.verify.rule import Judgement, Rule
@@ -65,7 +66,7 @@ def _bottom_up(draft: Draft, accept: Array) -> Array:
   given that it does not stop at a node that came up before.
   """
   stops = walk.stops_top_down(draft.parents, jnp.where(draft.valid, accept, 0))
-  places = walk.post_order(draft.parents)
+  places = order.post_order(draft.parents)
   not_before = places[None, :] >= places[:, None]
   possible = stops[0] + jnp.where(not_before, stops[None, 1:], 0).sum(-1)
   return jnp.where(possible > 0, stops[1:] / jnp.where(possible > 0, possible, 1), 0)

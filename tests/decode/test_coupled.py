@@ -11,7 +11,7 @@ import pytest
 
 from specjax import decode, drafters, keys, logits, verify
 from specjax.models import table, transformer
-from specjax.types import Params, method
+from specjax.types import method, Params
 from specjax.verify import rule as rule_lib
 from tests.decode import test_joint, toys
 
@@ -29,7 +29,7 @@ def text(decoder, key=KEY, rows=np.arange(3), params=None, tokens=30):
 @pytest.mark.parametrize("temperature", [0.0, 0.7, 1.3])
 @pytest.mark.parametrize("drafter", [
     table.drafter(DRAFT, 1), table.drafter(DRAFT, 4), drafters.ngram(3, shortest=1),
-    drafters.autoregressive(TARGET, 2), toys.pairs_drafter(DRAFT)],
+    drafters.second_model(TARGET, 2), toys.pairs_drafter(DRAFT)],
     ids=["gamma 1", "gamma 4", "ngram", "autoregressive", "tree"])
 def test_the_text_is_that_of_plain_decoding(drafter, temperature):
   transform = logits.chain(logits.temperature(temperature), logits.top_k(3), logits.top_p(0.95))
@@ -62,7 +62,7 @@ def test_a_transformer_in_strict_mode():
   warm = logits.temperature(0.8)
   params = Params(toys.tiny_params(1), toys.tiny_params(2))
   plain = text(decode.autoregressive(target, warm, strict=True), params=params)
-  for drafter in (drafters.ngram(7, shortest=1), drafters.autoregressive(target, 3),
+  for drafter in (drafters.ngram(7, shortest=1), drafters.second_model(target, 3),
                   drafters.layer_skip(transformer.early_exit(toys.TINY, 1), 5)):
     decoder = decode.speculative(target, drafter, verify.gumbel(), warm, strict=True)
     np.testing.assert_array_equal(text(decoder, params=params), plain)

@@ -55,7 +55,7 @@ def test_rules_keep_the_joint_law(rule):
 
 @pytest.mark.parametrize("drafter", [
     drafters.ngram(3, shortest=1),
-    drafters.autoregressive(table.target(DRAFT), 3),
+    drafters.second_model(table.target(DRAFT), 3),
 ], ids=["ngram", "autoregressive"])
 def test_drafters_keep_the_joint_law(drafter):
   assert chi_square(decoder_of(verify.token(), drafter)) < BAR

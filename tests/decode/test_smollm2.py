@@ -53,7 +53,7 @@ class Setting:
       return drafters.ngram(gamma)
     if name == "layer_skip":
       return drafters.layer_skip(transformer.early_exit(self.config, 6), gamma)
-    return drafters.autoregressive(self.target, gamma)
+    return drafters.second_model(self.target, gamma)
 
   def margin(self, row, answer):
     """The gap between the two best logits after the prompt and the shared part of the answer."""

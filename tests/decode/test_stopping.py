@@ -26,7 +26,7 @@ STOP = 0.35
 
 @functools.cache
 def stopping(stop_below=STOP):
-  return drafters.autoregressive(DRAFT, 3, stop_below)
+  return drafters.second_model(DRAFT, 3, stop_below)
 
 
 def test_the_joint_law_is_the_targets():
@@ -48,7 +48,7 @@ def leaving_out(drafter: Drafter, below: float) -> Drafter:
 
 
 def test_leaving_out_an_unlikely_token_is_caught():
-  mutant = leaving_out(drafters.autoregressive(DRAFT, 3), STOP)
+  mutant = leaving_out(drafters.second_model(DRAFT, 3), STOP)
   assert test_joint.chi_square(test_joint.decoder_of(verify.block(), mutant)) > 10 * test_joint.BAR
 
 

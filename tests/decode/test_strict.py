@@ -24,7 +24,7 @@ def drafters_of(gamma):
   return {
       "ngram": drafters.ngram(gamma, shortest=1),
       "layer_skip": drafters.layer_skip(transformer.early_exit(toys.TINY, 2), gamma),
-      "autoregressive": drafters.autoregressive(TARGET, gamma),
+      "autoregressive": drafters.second_model(TARGET, gamma),
   }
 
 
@@ -51,7 +51,7 @@ def test_logits_are_the_same_bits_wherever_they_stand_in_the_window():
   cold = logits.temperature(0.0)
   slow = decode.autoregressive(TARGET, cold, strict=True)
   fast = decode.speculative(
-      TARGET, drafters.autoregressive(TARGET, 5), verify.token(), cold, strict=True)
+      TARGET, drafters.second_model(TARGET, 5), verify.token(), cold, strict=True)
   same = Params(PARAMS.target, PARAMS.target)  # the target drafts: whole blocks are accepted
   final = []
   for decoder in (slow, fast):

@@ -7,13 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
 
-from specjax import keys as keys_lib
-from specjax import logits
+from specjax import keys as keys_lib, logits
 from specjax.logits import law
-from specjax.models import table, transformer
+from specjax.models import transformer
 from specjax.models.config import ModelConfig
+from specjax.trees import chains
 from specjax.types import Draft, Drafter, Proposal, ROOT
-from specjax.logits import drawing
 
 VOCAB = 4
 TINY = ModelConfig(
@@ -40,8 +39,8 @@ def pairs_drafter(table_logits) -> Drafter:
   Siblings are drawn without replacement and record the renormalised law, as `Draft` asks.
   """
   return Drafter(
-      init=Partial(drawing.no_state), propose=Partial(_propose_pairs, table_logits),
-      observe=Partial(drawing.same_state), nodes=4, depth=2, abstains=False)
+      init=Partial(chains.no_state), propose=Partial(_propose_pairs, table_logits),
+      observe=Partial(chains.same_state), nodes=4, depth=2, abstains=False)
 
 
 def _propose_pairs(table_logits, keys, params, state, context):
@@ -70,8 +69,8 @@ def paths_drafter(table_logits, paths: int, gamma: int) -> Drafter:
   """Drafts independent chains over a table of order 1, path k drawn with `keys.path(key, k)`."""
   propose = functools.partial(_propose_paths, paths, gamma)
   return Drafter(
-      init=Partial(drawing.no_state), propose=Partial(propose, table_logits),
-      observe=Partial(drawing.same_state), nodes=paths * gamma, depth=gamma, abstains=False)
+      init=Partial(chains.no_state), propose=Partial(propose, table_logits),
+      observe=Partial(chains.same_state), nodes=paths * gamma, depth=gamma, abstains=False)
 
 
 def _propose_paths(paths, gamma, table_logits, keys, params, state, context):

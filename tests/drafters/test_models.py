@@ -28,7 +28,7 @@ def test_an_equal_drafter_is_always_accepted(gamma, temperature):
   fewer than one rejection in a hundred runs of this test.
   """
   params = Params(toys.tiny_params(0), toys.tiny_params(0))
-  got = generate(drafters.autoregressive(TARGET, gamma), logits.temperature(temperature), params)
+  got = generate(drafters.second_model(TARGET, gamma), logits.temperature(temperature), params)
   np.testing.assert_array_equal(got.stats.accepted, got.stats.tested)
   np.testing.assert_array_equal(got.stats.rounds, -(-40 // (gamma + 1)))
 
@@ -59,13 +59,13 @@ def test_table_drafter_equals_autoregressive_over_the_same_table():
   run = lambda drafter: decode.generate(
       decode.speculative(target, drafter, verify.token(), logits.temperature(0.8)), KEY, None,
       prompts, LENGTHS, 30)
-  one, other = run(table.drafter(draft, 3)), run(drafters.autoregressive(table.target(draft), 3))
+  one, other = run(table.drafter(draft, 3)), run(drafters.second_model(table.target(draft), 3))
   np.testing.assert_array_equal(one.tokens, other.tokens)
   np.testing.assert_array_equal(one.stats.accepted, other.stats.accepted)
 
 
 @pytest.mark.parametrize("make", [
-    lambda: drafters.autoregressive(TARGET, 0),
+    lambda: drafters.second_model(TARGET, 0),
     lambda: drafters.layer_skip(transformer.early_exit(toys.TINY, 1), 0),
     lambda: table.drafter(toys.random_table(0, order=1), 0),
 ])

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from jax.tree_util import Partial
 
-from specjax import keys as keys_lib
-from specjax import verify
+from specjax import keys as keys_lib, verify
 from specjax.exact import certify, coupled, drafts, systems
 from specjax.logits import law
 from specjax.types import PAD

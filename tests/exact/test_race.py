@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from specjax import keys as keys_lib
-from specjax import verify
+from specjax import keys as keys_lib, verify
 from specjax.exact import coupling, race, systems
 from specjax.logits import law
 from specjax.types import Draft

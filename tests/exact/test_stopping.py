@@ -1,6 +1,6 @@
 """Drafts that end early: exact by enumeration, and the saving is real.
 
-The drafts are those of `drawing.goes_on` itself, the function that drafters stop by.
+The drafts are those of `chains.goes_on` itself, the function that drafters stop by.
 """
 
 import functools
@@ -12,7 +12,7 @@ import pytest
 
 from specjax import verify
 from specjax.exact import drafts, prefixes, rounds, systems
-from specjax.logits import drawing
+from specjax.trees import chains
 
 LENGTH = 5  # tokens: one round gives at most four, so two rounds at least
 STOPPED = drafts.chain(3)._replace(name="stopped", stop_below=.45)
@@ -80,12 +80,12 @@ def test_leaving_out_a_token_for_what_it_is_is_a_bias(made, name):
 def test_what_goes_on_by_hand():
   logits = jnp.log(jnp.asarray([[.5, .3, .2], [.9, .05, .05]]))
   half, almost = jnp.log(.5), jnp.log(.99)
-  goes = lambda likely, stop: drawing.goes_on(
+  goes = lambda likely, stop: chains.goes_on(
       jnp.asarray(likely), logits, jnp.float32(stop)).tolist()
   assert goes([0., 0.], .6) == [False, True]
   assert goes([half, half], .4) == [False, True]  # .25 and .45
   assert goes([almost, almost], .99) == [False, False]
-  assert drawing.goes_on(jnp.zeros(1), logits[:1] * jnp.nan, jnp.float32(.5)).tolist() == [True]
+  assert chains.goes_on(jnp.zeros(1), logits[:1] * jnp.nan, jnp.float32(.5)).tolist() == [True]
 
 
 @pytest.mark.parametrize("stop_below, steps, lengths", [
@@ -95,13 +95,13 @@ def test_drawing_ends_when_all_rows_have_stopped(stop_below, steps, lengths):
   """The steps of the drafter are counted in its carry; scores say (.5, .5) and (.8, .2)."""
   scores = jnp.log(jnp.asarray([[.5, .5], [.8, .2]]))
   keys = jax.random.split(jax.random.key(0), (2, 4))
-  stop = drawing.stopping(stop_below)
-  draft, count = jax.jit(lambda keys: drawing.draw_chain(
+  stop = chains.stopping(stop_below)
+  draft, count = jax.jit(lambda keys: chains.draw_chain(
       scores, lambda count, tokens, depth: (scores, count + 1), jnp.int32(0), keys,
       lambda logits, drafted: jax.nn.log_softmax(logits * 100), stop))(keys)
   assert int(count) == steps and draft.valid.sum(1).tolist() == lengths
   assert (np.asarray(draft.valid) == (np.arange(4) < np.array(lengths)[:, None])).all()
-  full, _ = drawing.draw_chain(
+  full, _ = chains.draw_chain(
       scores, lambda count, tokens, depth: (scores, count), jnp.int32(0), keys,
       lambda logits, drafted: jax.nn.log_softmax(logits * 100))
   drawn = np.asarray(draft.valid)
@@ -113,4 +113,4 @@ def test_drawing_ends_when_all_rows_have_stopped(stop_below, steps, lengths):
 @pytest.mark.parametrize("wrong", [0, -.1, 1.5, float("nan")])
 def test_the_threshold_is_a_probability(wrong):
   with pytest.raises(ValueError, match="stop_below must be above 0"):
-    drawing.stopping(wrong)
+    chains.stopping(wrong)

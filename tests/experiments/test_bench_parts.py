@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.benchmarks import contest, export, kernels, passes, peers, tables, worker
+from experiments.benchmarks import contest, export, kernels, peers, tables, worker
 from specjax import decode, drafters, logits, verify
-from specjax.launch import stub, timing
 from specjax.loading import gguf_file, gguf_model, hf_directory, hf_model, tensors
 from specjax.loading.model import Model
+from specjax.measure import stub, timing
 from specjax.models import transformer
 from specjax.models.config import ModelConfig, RopeScaling
 from specjax.types import Params
@@ -146,7 +146,7 @@ def test_every_model_of_a_decoder_is_replaced():
   target, second = transformer.target(config), transformer.early_exit(config, 1)
   transform = logits.temperature(0.0)
   prompt = np.arange(16, dtype=np.int32)[None]
-  for drafter in (drafters.layer_skip(second, 3), drafters.autoregressive(target, 3)):
+  for drafter in (drafters.layer_skip(second, 3), drafters.second_model(target, 3)):
     without = stub.without_models(decode.speculative(target, drafter, verify.token(), transform))
     # No parameters: whoever still ran a model would fail.
     generation = decode.generate(

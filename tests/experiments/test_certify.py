@@ -2,11 +2,11 @@
 
 import json
 
+import jax.numpy as jnp
+import pytest
 from absl import flags
 from absl.testing import flagsaver
-import jax.numpy as jnp
 from jax.tree_util import Partial
-import pytest
 
 from experiments import certify
 from specjax import exact, verify

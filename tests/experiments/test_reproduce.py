@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from experiments import reproduce
-from experiments.papers import PAPERS, claim, faults, rounds, toys, zhou2026
+from experiments.papers import claim, faults, PAPERS, rounds, toys, zhou2026
 from specjax import verify
 from specjax.exact import drafts
 

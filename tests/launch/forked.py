@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-from specjax import launch
+from specjax import launch, measure, sweep
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -49,8 +49,9 @@ def _child(module, *arguments, out, err):
 
 
 def _serve():
-  for part in pkgutil.iter_modules(launch.__path__, "specjax.launch."):
-    importlib.import_module(part.name)
+  for house in (launch, measure, sweep):
+    for part in pkgutil.iter_modules(house.__path__, f"{house.__name__}."):
+      importlib.import_module(part.name)
   results = []
   for command_line in json.load(sys.stdin):
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:

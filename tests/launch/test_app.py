@@ -3,9 +3,9 @@
 import json
 import os
 
+import pytest
 from absl import flags
 from absl.testing import flagsaver
-import pytest
 
 from specjax.launch import app
 from tests.launch import forked

@@ -2,14 +2,14 @@
 
 import errno
 
-from absl import flags
 import jax
 import jax.numpy as jnp
 import pytest
+from absl import flags
 
 from specjax.launch import errors
 from specjax.launch.config import DecodeConfig
-from specjax.loading import LoadError, load
+from specjax.loading import load, LoadError
 
 
 def caught(call) -> BaseException:

@@ -3,6 +3,8 @@
 import pathlib
 import subprocess
 
+import pytest
+
 from specjax.launch import record, strict_json
 from specjax.launch.config import DecodeConfig
 
@@ -33,22 +35,30 @@ def git(folder: pathlib.Path, *arguments: str):
 
 
 def test_the_commit_is_that_of_our_own_checkout(tmp_path):
-  assert record._git(tmp_path) is None
+  file = tmp_path / "site-packages" / "record.py"
+  file.parent.mkdir()
+  file.write_text("1")
+  assert record._git(file) is None
   git(tmp_path, "init")
   (tmp_path / "else.txt").write_text("somebody else's repository")
-  git(tmp_path, "add", ".")
+  git(tmp_path, "add", "else.txt")
   git(tmp_path, "commit", "-m", "one")
-  assert record._git(tmp_path) is None
+  assert record._git(file) is None
 
-  ours = tmp_path / "specjax" / "launch"
-  ours.mkdir(parents=True)
-  (ours / "record.py").write_text("1")
   git(tmp_path, "add", ".")
   git(tmp_path, "commit", "-m", "two")
-  clean = record._git(tmp_path)
+  clean = record._git(file)
   assert len(clean["commit"]) == 40 and clean["dirty"] is False
-  (ours / "record.py").write_text("2")
-  assert record._git(tmp_path) == dict(clean, dirty=True)
+  file.write_text("2")
+  assert record._git(file) == dict(clean, dirty=True)
+
+
+def test_the_manifest_of_a_checkout_names_its_commit():
+  """Wherever the file of the manifest is moved to."""
+  root = pathlib.Path(__file__).resolve().parents[2]
+  if not (root / ".git").exists():
+    pytest.skip("not a git checkout")
+  assert len(record.manifest(0)["git"]["commit"]) == 40
 
 
 def test_no_git_is_no_error(tmp_path, monkeypatch):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from specjax.loading import LoadError, chat
+from specjax.loading import chat, LoadError
 
 MESSAGES = [
     {"role": "system", "content": "Be brief."}, {"role": "user", "content": "<Größe> & 'x'"}]

@@ -8,7 +8,7 @@ import numpy as np
 import optax
 import pytest
 
-from specjax.loading import LoadError, checkpoint
+from specjax.loading import checkpoint, LoadError
 from specjax.models import transformer
 from specjax.models.config import ModelConfig
 

@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 from specjax import loading
-from specjax.loading import LoadError, default
+from specjax.loading import default, LoadError
 
 CONTENT = b"weights" * 1000
 

@@ -6,7 +6,7 @@ import gguf
 import numpy as np
 import pytest
 
-from specjax.loading import LoadError, gguf_file
+from specjax.loading import gguf_file, LoadError
 
 KINDS = gguf.GGMLQuantizationType
 

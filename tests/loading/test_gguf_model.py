@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from specjax import loading
-from specjax.loading import LoadError, gguf_file, gguf_model
+from specjax.loading import gguf_file, gguf_model, LoadError
 from specjax.models import rope
 from specjax.models.config import ModelConfig, RopeScaling
 from tests.loading import samples

@@ -9,7 +9,7 @@ import pytest
 import safetensors.numpy
 
 from specjax import loading
-from specjax.loading import LoadError, hf_directory
+from specjax.loading import hf_directory, LoadError
 from tests.loading import samples
 
 INDEX = "model.safetensors.index.json"

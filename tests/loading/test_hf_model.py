@@ -5,7 +5,7 @@ import json
 import pytest
 
 from specjax import loading
-from specjax.loading import LoadError, hf_model
+from specjax.loading import hf_model, LoadError
 from specjax.models.config import RopeScaling
 from tests.loading import samples
 

@@ -5,7 +5,7 @@ import json
 import pytest
 import tokenizers
 
-from specjax.loading import LoadError, hf_tokenizer
+from specjax.loading import hf_tokenizer, LoadError
 from tests.loading import samples
 
 MESSAGES = [{"role": "user", "content": "hello"}]

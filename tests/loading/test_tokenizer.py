@@ -2,7 +2,7 @@
 
 import pytest
 
-from specjax.loading import LoadError, bpe, gguf_file, gguf_tokenizer
+from specjax.loading import bpe, gguf_file, gguf_tokenizer, LoadError
 from tests.loading import samples
 
 

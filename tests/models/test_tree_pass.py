@@ -8,7 +8,7 @@ import pytest
 from specjax.models import transformer
 from specjax.types import PAD
 from tests.models import reference, toys
-from tests.models.toys import LLAMA, ROUNDING, lengths_of, tokens_of
+from tests.models.toys import lengths_of, LLAMA, ROUNDING, tokens_of
 
 TARGET = transformer.target(LLAMA)
 PARAMS = toys.params_of(LLAMA)

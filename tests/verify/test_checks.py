@@ -12,7 +12,6 @@ from jax.experimental import checkify
 from specjax import exact, verify
 from specjax.types import Draft
 from specjax.verify import rule as rule_lib
-from tests.verify import toys
 
 P, Q = np.log([.2, .3, .5]), np.log([.5, .25, .25])
 

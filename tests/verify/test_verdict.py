@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from specjax import verify
+from specjax.trees import order
 from specjax.types import Draft, PAD, ROOT
-from specjax.verify import rule as rule_lib
-from specjax.verify import walk
+from specjax.verify import rule as rule_lib, walk
 from tests.verify import toys
 
 NODES = 7
@@ -70,12 +70,12 @@ def test_with_what_probability_it_stops():
 def test_paths_and_siblings():
   nodes = np.arange(-1, NODES, dtype=np.int32)
   got = jax.jit(jax.vmap(lambda parents: jax.vmap(
-      lambda node: walk.path_to(parents, node, NODES))(nodes)))(PARENTS)
+      lambda node: order.path_to(parents, node, NODES))(nodes)))(PARENTS)
   for parents, rows in zip(TREES, got):
     for node, row in zip(nodes, rows):
       expected = path(parents, node)
       np.testing.assert_array_equal(row, expected + [PAD] * (NODES - len(expected)))
-  ranks = jax.vmap(walk.sibling_ranks)(PARENTS)
+  ranks = jax.vmap(order.sibling_ranks)(PARENTS)
   for parents, row in zip(TREES, ranks):
     np.testing.assert_array_equal(
         row, [children(parents, parent).index(node) for node, parent in enumerate(parents)])

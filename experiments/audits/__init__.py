@@ -1,0 +1,1 @@
+"""Audits of the promise that equal seeds give equal texts."""

@@ -1,0 +1,56 @@
+"""A second, smaller model as the drafter.
+
+Leviathan, Kalman, Matias, ICML 2023, arXiv 2211.17192; Chen et al. 2023, arXiv 2302.01318.
+"""
+
+import jax.numpy as jnp
+from jax.tree_util import Partial
+
+from specjax.models import prefill
+from specjax.trees import chains
+from specjax.types import Array, Context, Drafter, Params, Proposal, PyTree, Target
+
+
+def second_model(model: Target, gamma: int, stop_below: float | None = None) -> Drafter:
+  """Drafts chains of `gamma` tokens with `model`, whose parameters are `Params.drafter`.
+
+  The state is the model's own cache. It may lack the last two committed tokens (the last drafted
+  one was never fed, the bonus token never drafted), so every draft starts by feeding both: one pass
+  of two tokens, whatever was accepted.
+
+  With `stop_below`, a probability, drafts end where `chains.goes_on` says so, and may be empty.
+
+  Raises:
+    ValueError: if gamma < 1, or stop_below is no probability above 0.
+  """
+  if gamma < 1:
+    raise ValueError(f"A drafter drafts at least one token, got gamma = {gamma}.")
+  stop_below = chains.stopping(stop_below)
+  return Drafter(
+      init=Partial(_init, model), propose=Partial(_propose, model, stop_below),
+      observe=Partial(chains.same_state), nodes=gamma, depth=gamma,
+      abstains=stop_below is not None)
+
+
+def _init(model: Target, params: Params, tokens: Array, lengths: Array) -> PyTree:
+  return prefill.prefill(model, params.drafter, tokens, lengths)
+
+
+def _propose(
+    model: Target, stop_below: Array | None, keys: Array, params: Params, cache: PyTree,
+    context: Context) -> Proposal:
+  start = jnp.maximum(context.lengths - 2, 0)
+  places = start[:, None] + jnp.arange(2)[None, :]
+  # A text of one token is followed by PAD here: its entry is overwritten before it can be seen.
+  pair = jnp.maximum(jnp.take_along_axis(context.tokens, places, axis=1), 0)
+  output = model.forward(params.drafter, cache, pair, start, None, None)
+  last = (context.lengths - 1 - start)[:, None, None]
+  logits = jnp.take_along_axis(output.logits, last, axis=1)[:, 0]
+
+  def step(cache, tokens, depth):
+    output = model.forward(
+        params.drafter, cache, tokens[:, None], context.lengths + depth, None, None)
+    return output.logits[:, 0], output.cache
+
+  draft, cache = chains.draw_chain(logits, step, output.cache, keys, context.law, stop_below)
+  return Proposal(draft, cache, context.cache)

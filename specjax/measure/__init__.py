@@ -1,0 +1,1 @@
+"""What things cost on this device, and one job measured whole."""

@@ -1,0 +1,81 @@
+"""One decoding job: what decides about its tokens, and playing it with everything measured."""
+
+from typing import Callable, NamedTuple
+
+from specjax import keys, theory
+from specjax.launch import config as config_lib, divergence, play, record, stops, summary
+from specjax.launch.build import Setup
+from specjax.launch.prompts import Conversation
+from specjax.measure import costs
+
+
+class Job(NamedTuple):
+  """All that decides about the tokens of a decoding run, besides the machine."""
+
+  config: config_lib.DecodeConfig
+  seed: int
+  conversations: list[Conversation]
+  template: bool
+  stop: list[str]
+
+  @property
+  def turns(self) -> int:
+    """Prompts to answer."""
+    return sum(len(conversation.turns) for conversation in self.conversations)
+
+  @property
+  def repeats(self) -> int:
+    """Runs of each batch, of which the median counts: several where there is one prompt alone."""
+    return 3 if self.turns == 1 else 1
+
+  @property
+  def rows(self) -> int:
+    """Prompts that are decoded together; in strict mode one by one."""
+    return 1 if self.config.strict else min(self.config.batch_size, len(self.conversations))
+
+  def inputs(self) -> dict:
+    """The part of a job that its manifest does not hold, as plain JSON."""
+    return dict(
+        conversations=[c._asdict() for c in self.conversations],
+        apply_chat_template=self.template, stop=self.stop)
+
+
+def check(setup: Setup, job: Job) -> None:
+  """Raises ValueError if a first prompt or a stop string does not fit, before an hour is spent."""
+  stops.ends(setup.model.tokenizer, job.stop)
+  for conversation in job.conversations:
+    play.encode(setup, conversation, [], job.template)
+
+
+def measure(
+    setup: Setup, job: Job, progress: Callable[[int], None] = lambda turns: None) -> dict:
+  """Plays a job speculatively and plainly, in turn, and returns its record, ready for JSON.
+
+  Args:
+    setup: what `build` made of `job.config`.
+    job: what to play.
+    progress: called with the number of turns that have just been answered.
+  """
+  config = job.config
+  answers = play.play(
+      setup, job.conversations, keys.from_seed(job.seed), max_new_tokens=config.max_new_tokens,
+      batch_size=config.batch_size, template=job.template, stop=job.stop, repeats=job.repeats,
+      progress=progress)
+  exact = config.temperature == 0 or setup.speculative.rule.coupled
+  # Where nothing is drafted for the whole batch, one row is scored: see `summarise`.
+  abstains = setup.speculative.drafter.abstains and job.rows == 1 and not config.strict
+  result = summary.summarise(
+      answers, _costs(setup, job, answers), config.gamma, exact, abstains, config.stop_below > 0)
+  if exact:
+    result["divergences"] = [d for a in answers if (d := divergence.first(setup, a))]
+  return result | dict(
+      inputs=job.inputs(), manifest=record.manifest(job.seed, config, setup.models))
+
+
+def _costs(setup: Setup, job: Job, answers: list[play.Answer]) -> theory.Costs | None:
+  if setup.speculative.drafter.nodes == 0:
+    return None
+  first = [answer.prompt for answer in answers if answer.turn == 0]
+  return costs.measure(
+      setup.speculative, setup.params, first[:job.rows], job.config.max_new_tokens,
+      (job.config.gamma + 1,))

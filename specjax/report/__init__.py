@@ -1,0 +1,1 @@
+"""From the results of a sweep to tables, figures and pages."""

@@ -1,0 +1,1 @@
+"""Grids of jobs: planned, measured cell by cell, resumed."""

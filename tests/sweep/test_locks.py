@@ -1,0 +1,103 @@
+"""A claim has one holder, and a dead one's can be taken over by one."""
+
+import json
+import os
+import socket
+import subprocess
+import threading
+
+import pytest
+
+from specjax.sweep import locks
+from specjax.sweep import locks
+from specjax.sweep.locks import Claims
+
+
+def test_a_claim_has_one_holder(tmp_path):
+  with Claims(tmp_path) as one, Claims(tmp_path) as other:
+    assert one.take("a") and not other.take("a") and other.take("b")
+    assert f"process {os.getpid()} on {socket.gethostname()}" in other.holder("a")
+    one.release("a")
+    assert other.take("a")
+  assert list(tmp_path.iterdir()) == []
+
+
+def foreign(tmp_path, name="a.0", age=0.0, **changes):
+  path = tmp_path / name
+  path.write_text(json.dumps(dict(host=socket.gethostname(), pid=os.getpid(), time="") | changes))
+  os.utime(path, (path.stat().st_atime, path.stat().st_mtime - age))
+  return path
+
+
+def dead_pid():
+  child = subprocess.Popen(["true"])
+  child.wait()
+  return child.pid
+
+
+@pytest.mark.parametrize("age, changes, free", [
+    (0, {}, False),
+    (0, dict(host="elsewhere", pid=2**22 + 1), False),
+    (locks.DEAD - 60, dict(host="elsewhere"), False),
+    (locks.DEAD + 60, dict(host="elsewhere"), True),
+    (locks.DEAD + 60, {}, True),  # another process has its pid by now
+    (0, dict(pid="1"), False), (0, dict(pid=-1), False), (0, dict(pid=10**30), False),
+    (locks.DEAD + 60, dict(pid=None), True),
+])
+def test_a_claim_without_a_sign_of_life_can_be_taken_over(tmp_path, age, changes, free):
+  foreign(tmp_path, age=age, **changes)
+  with Claims(tmp_path) as mine:
+    assert mine.take("a") is free
+
+
+def test_a_dead_process_of_this_host_holds_nothing(tmp_path):
+  foreign(tmp_path, pid=dead_pid())
+  with Claims(tmp_path) as one, Claims(tmp_path) as other:
+    assert one.take("a") and not other.take("a")
+  assert list(tmp_path.iterdir()) == []  # the dead one's is gone too
+
+
+def test_a_claim_that_is_being_written_counts(tmp_path):
+  (tmp_path / "a.0").touch()
+  (tmp_path / "a.note").touch()  # not a claim
+  with Claims(tmp_path) as mine:
+    assert not mine.take("a")
+    assert "process None" in mine.holder("a")
+
+
+def test_giving_up_leaves_the_claim_of_who_took_over(tmp_path):
+  with Claims(tmp_path) as sleeper:
+    assert sleeper.take("a")
+    later = foreign(tmp_path, "a.1", host="elsewhere")
+  assert list(tmp_path.iterdir()) == [later]
+
+
+def test_a_holder_shows_that_it_lives(tmp_path, monkeypatch):
+  monkeypatch.setattr(locks, "BEAT", 0.01)
+  with Claims(tmp_path) as mine:
+    mine.take("a")
+    path = tmp_path / "a.0"
+    os.utime(path, (0, 0))
+    while path.stat().st_mtime == 0:
+      pass
+  assert not path.exists()
+
+
+def test_of_many_that_try_at_once_one_wins(tmp_path):
+  names = list(map(str, range(20)))
+  for name in names[::2]:
+    foreign(tmp_path, f"{name}.0", pid=dead_pid())
+  start, won = threading.Barrier(4), []
+
+  def race():
+    with Claims(tmp_path) as mine:
+      start.wait()
+      won.extend(name for name in names if mine.take(name))
+      start.wait()  # nobody gives up before all have tried
+
+  racers = [threading.Thread(target=race) for _ in range(4)]
+  for racer in racers:
+    racer.start()
+  for racer in racers:
+    racer.join()
+  assert sorted(won) == sorted(names)
