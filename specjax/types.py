@@ -4,26 +4,62 @@ Two kinds of record live here. *Data* (`Draft`, `Decision`, `Verdict`, ...) are 
 arrays. *Methods* (`Target`, `Drafter`) are frozen dataclasses of pure functions, registered as
 pytrees: each function is a `jax.tree_util.Partial`, so the numbers it closes over are arrays that
 travel through `jit` as arguments, and only the fields marked `static` are part of the cache key.
+What each function gets and gives is said by its Protocol (`ForwardFn`, `ProposeFn`, ...).
 
 In the shape descriptions `B` is the batch, `V` the vocabulary, `N` the drafted nodes (a chain of
 length gamma has N = gamma), `D` the depth of the draft, `T` the tokens of one pass.
 """
 
 import dataclasses
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, NamedTuple, Protocol
 
 import jax
 
 PAD = -1  # fills token arrays beyond their length; never a token
 ROOT = -1  # the parent of a node that hangs directly below the committed text
 
+# The ways of drawing the nodes of a draft. A drafter declares one, a rule those that it serves.
+CHAIN = "chain"  # one path, every token from the drafter's law
+INDEPENDENT = "independent"  # a tree whose siblings are independent draws from one law
+WITHOUT_REPLACEMENT = "without replacement"  # a sibling never repeats an earlier one
+PATHS = "paths"  # several chains that part at the root, independent of each other
+PATH_NOISE = "noise of each path"  # the same, path k drawn with `keys.path(key, k)`
+DETERMINISTIC = "deterministic"  # chain or tree, chosen by the text alone: point masses
+SIBLINGS = (CHAIN, INDEPENDENT, WITHOUT_REPLACEMENT, PATHS, PATH_NOISE, DETERMINISTIC)
+
 Array = jax.Array
 PyTree = Any
 
 
-def static():
+class Error(ValueError):
+  """What the user gave cannot be used; the message says what, where and what would do.
+
+  Programs print it as one paragraph. Any other ValueError is a bug and keeps its traceback.
+  """
+
+
+@dataclasses.dataclass(frozen=True, init=False)
+class Static:
+  """A function with its first, static arguments; equal ones share a compilation.
+
+  `Partial(Static(f, gamma), threshold)` calls `f(gamma, threshold, ...)`, where gamma is part of the
+  jit cache key and threshold an array that travels as an argument.
+  """
+
+  f: Callable
+  args: tuple
+
+  def __init__(self, f: Callable, *args):
+    object.__setattr__(self, "f", f)
+    object.__setattr__(self, "args", args)
+
+  def __call__(self, *args, **kwargs):
+    return self.f(*self.args, *args, **kwargs)
+
+
+def static(default=dataclasses.MISSING):
   """A dataclass field that is part of the jit cache key: a shape, a flag, never an array."""
-  return dataclasses.field(metadata=dict(static=True))
+  return dataclasses.field(metadata=dict(static=True), default=default)
 
 
 def method(cls):
@@ -79,29 +115,66 @@ class Output(NamedTuple):
   cache: PyTree
 
 
+class InitFn(Protocol):
+  """The empty cache of a target."""
+
+  def __call__(self, params: PyTree, batch: int, capacity: int) -> PyTree:
+    """The cache of `batch` rows with room for `capacity` tokens each (both static)."""
+
+
+class ForwardFn(Protocol):
+  """One pass of a target."""
+
+  def __call__(
+      self, params: PyTree, cache: PyTree, tokens: Array, lengths: Array,
+      depths: Array | None = None, mask: Array | None = None) -> Output:
+    """Scores T new tokens a row behind the text, and writes their cache entries.
+
+    Without `depths` and `mask` the tokens are a chain: the first stands at position `lengths[b]`,
+    each sees all before it. A tree grows over several passes: its nodes take the W slots behind the
+    text, and the T new ones are the last of those so far, slots `lengths[b] + W - T` to
+    `lengths[b] + W - 1`. The caller guarantees `lengths + W <= capacity`; JAX would clamp the write
+    silently.
+
+    Args:
+      params: of the target.
+      cache: holds the text, and the first W - T nodes.
+      tokens: int32[B, T].
+      lengths: int32[B], the tokens of the text.
+      depths: int32[B, T]; token t stands at position `lengths[b] + depths[b, t]`. 0 .. T - 1 if not
+        given.
+      mask: bool[B, T, W], W >= T; token t sees the text, and slot w behind it where `mask[b, t, w]`
+        is true (itself included). Causal with W = T if not given.
+
+    Raises:
+      Error: a mask of another shape, more tokens than the cache has slots.
+    """
+
+
+class CommitFn(Protocol):
+  """What is kept of a scored tree."""
+
+  def __call__(self, cache: PyTree, lengths: Array, path: Array) -> PyTree:
+    """Moves an accepted path together; not called for chains, whose path is in place already.
+
+    Args:
+      cache: holds the root's entry at slot `lengths[b]`, node n's at `lengths[b] + 1 + n`.
+      lengths: int32[B], the tokens before the root.
+      path: int32[B, D]; the entry of node `path[b, d]` moves to slot `lengths[b] + 1 + d`. PAD moves
+        nothing.
+    """
+
+
 @method
 class Target:
-  """A language model as pure functions over an explicit cache.
+  """A language model as pure functions over an explicit cache."""
 
-  init(params, batch, capacity) -> cache
-    An empty cache for `batch` rows of `capacity` tokens (both static ints).
-  forward(params, cache, tokens int32[B, T], lengths int32[B], depths int32[B, T] | None,
-          mask bool[B, T, T] | None) -> Output
-    Scores T new tokens a row, of which the first stands at position `lengths[b]`, and writes their
-    entries at slots `lengths[b] .. lengths[b] + T - 1`. Token t stands at position
-    `lengths[b] + depths[b, t]` and sees the cached prefix and the new tokens where `mask[b, t]` is
-    true. None and None is a chain: depths 0..T-1 and a causal mask. The caller guarantees
-    `lengths + T <= capacity` (JAX would clamp the write silently).
-  commit(cache, lengths int32[B], path int32[B, D]) -> cache
-    Keeps an accepted tree path: the entry at slot `lengths[b] + 1 + path[b, d]` moves to slot
-    `lengths[b] + 1 + d` (PAD entries of `path` move nothing). Not called for chains.
-  """
-
-  init: Callable
-  forward: Callable
-  commit: Callable
+  init: InitFn
+  forward: ForwardFn
+  commit: CommitFn
   vocab_size: int = static()
   max_length: int | None = static()  # the context limit in tokens; None if there is none
+  captures: tuple[int, ...] = static(())  # the hidden states that Output.features holds, by layer
 
 
 class Params(NamedTuple):
@@ -112,7 +185,7 @@ class Params(NamedTuple):
 
 
 class Context(NamedTuple):
-  """What a drafter may look at when it drafts.
+  """The text and what else a drafter may look at.
 
   `cache` is the target's and holds the first `lengths - 1` tokens: the last one is scored together
   with the draft. `law(logits float[B, V], drafted int32[B, i])` is the only way from the drafter's
@@ -153,3 +226,5 @@ class Drafter:
   nodes: int = static()
   depth: int = static()
   abstains: bool = static()  # may return no valid node; the target then scores one row only
+  siblings: str = static(CHAIN)  # how nodes are drawn, one of SIBLINGS
+  captures: tuple[int, ...] = static(())  # the hidden states of the target that it reads
