@@ -24,7 +24,6 @@ from absl import flags
 from experiments.benchmarks import contest, export, kernels, passes, peers, tables
 from specjax import decode, keys, loading, logits, verify
 from specjax.launch import app, build, config as config_lib, play, prompts, record, registry
-from specjax.models.config import ModelConfig
 from specjax.types import Params
 
 SECTIONS = ("model", "peers", "logits", "verify")
@@ -107,7 +106,7 @@ def _decoding() -> Bench:
   conversations = [each for name in _PROMPTS.value for each in prompts.load(name)]
   load = functools.partial(build.load_model, dtype=config.dtype)
   setup = build.build(dataclasses.replace(config, drafter=_DRAFTER.value[0]))
-  if not isinstance(setup.model.config, ModelConfig):
+  if not setup.model.config.num_layers:
     raise ValueError(f"bench measures a transformer, and config.target {config.target!r} is none")
   decoders = {contest.PLAIN: (setup.plain, setup.params)}
   for spec in _DRAFTER.value:
@@ -115,9 +114,10 @@ def _decoding() -> Bench:
     setup.models.update(files)
     decoders[f"specjax {spec}"] = (
         decode.speculative(
-            setup.plain.target, drafter, setup.speculative.rule, setup.plain.transform),
+            setup.model.target(drafter.captures), drafter, setup.speculative.rule,
+            setup.plain.transform),
         Params(setup.model.params, params))
-  has_template = setup.model.tokenizer.chat_template is not None
+  has_template = setup.model.require_tokenizer().chat_template is not None
   encoded = [play.encode(setup, each, [], has_template) for each in conversations]
   return Bench(config, setup, decoders, conversations, encoded)
 

@@ -24,7 +24,6 @@ from matplotlib.figure import Figure as Canvas
 from experiments.benchmarks import machine, tables
 from specjax import theory
 from specjax.launch import app, build, config as config_lib, record
-from specjax.models.config import ModelConfig
 from specjax.report import style
 
 CPU = "cpu"
@@ -110,7 +109,7 @@ def _model() -> dict:
   config = config_lib.read(_CONFIG)
   model = build.load_model(config.target, config.dtype)
   c = model.config
-  if not isinstance(c, ModelConfig):
+  if not c.num_layers:
     raise ValueError(f"--config: a roofline is that of a transformer, and {model.source} is none")
   sizes = {name: sum(np.size(leaf) for leaf in jax.tree.leaves(part))
            for name, part in model.params.items()}

@@ -36,19 +36,21 @@ def build(config: DecodeConfig, load: Callable[[str, str], loading.Model] | None
   rule = registry.rule(config.rule)  # a wrong name should not wait for a model to load
   load = load or load_model
   model = load(config.target, config.dtype)
-  target = registry.target(model)
   transform = logits.chain(
       logits.temperature(config.temperature), logits.top_k(config.top_k),
       logits.top_p(config.top_p), logits.min_p(config.min_p))
-  plain = decode.autoregressive(target, transform, config.strict)
   models = {"target": model.sha256}
   if config.gamma == 0:
+    plain = decode.autoregressive(model.target(), transform, config.strict)
     return Setup(model, Params(model.params), plain, plain, models)
   drafter, params, more = registry.drafter(
       config.drafter, config.gamma, model, functools.partial(load, dtype=config.dtype),
       config.stop_below or None)
-  speculative = decode.speculative(target, drafter, rule, transform, config.strict)
-  return Setup(model, Params(model.params, params), speculative, plain, models | more)
+  target = model.target(drafter.captures)
+  return Setup(
+      model, Params(model.params, params),
+      decode.speculative(target, drafter, rule, transform, config.strict),
+      decode.autoregressive(target, transform, config.strict), models | more)
 
 
 def load_model(path: str, dtype: str) -> loading.Model:

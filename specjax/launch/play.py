@@ -95,9 +95,9 @@ def encode(
 
   Raises:
     ValueError: the prompt is empty or does not fit the context; names where it came from.
-    LoadError: the model has no chat template, or one that cannot be used.
+    LoadError: the model has no tokenizer or no chat template, or one that cannot be used.
   """
-  tokenizer, turns = setup.model.tokenizer, conversation.turns[:len(answers) + 1]
+  tokenizer, turns = setup.model.require_tokenizer(), conversation.turns[:len(answers) + 1]
   if template:
     messages = [{"role": "user", "content": turns[0]}]
     for answer, turn in zip(answers, turns[1:]):

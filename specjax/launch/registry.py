@@ -7,8 +7,8 @@ from typing import Callable
 from specjax import drafters, loading, verify
 from specjax.launch.config import nearest
 from specjax.loading import characters
-from specjax.models import table as table_models, transformer
-from specjax.types import Drafter, PyTree, Target
+from specjax.models import transformer
+from specjax.types import Drafter, PyTree
 
 DRAFTERS = ("ngram", "layer_skip", "smollm2", "table")
 TABLE = "table:"  # and an order: a model of characters
@@ -57,13 +57,6 @@ def table(spec: str) -> loading.Model:
   return characters.load(_number(spec.removeprefix(TABLE), repr(spec), int))
 
 
-def target(model: loading.Model) -> Target:
-  """The pure functions of a model; its parameters are `model.params`."""
-  if isinstance(model.config, characters.TableConfig):
-    return table_models.target(model.params)
-  return transformer.target(model.config)
-
-
 def drafter(
     spec: str, gamma: int, model: loading.Model, load: Callable[[str], loading.Model],
     stop_below: float | None = None) -> tuple[Drafter, PyTree, dict[str, str]]:
@@ -88,7 +81,7 @@ def drafter(
           "config.stop_below: prompt lookup copies tokens and has no probabilities to stop by")
     return drafters.ngram(gamma), None, {}
   if name == "layer_skip":
-    if isinstance(model.config, characters.TableConfig):
+    if not model.config.num_layers:
       raise ValueError(f"config.drafter {spec!r}: {model.source} has no layers to skip")
     layers = model.config.num_layers // 2 or 1
     if number:
@@ -102,7 +95,7 @@ def drafter(
     raise _no_drafter(spec)
   second = load(spec)
   loading.check_same_vocabulary(model, second)
-  built = drafters.second_model(target(second), gamma, stop_below)
+  built = drafters.second_model(second.target(), gamma, stop_below)
   return built, second.params, {"drafter": second.sha256}
 
 

@@ -8,7 +8,6 @@ speculative decoding in a nutshell.
 import hashlib
 import importlib.resources
 import json
-from typing import NamedTuple
 
 import numpy as np
 import tokenizers
@@ -17,22 +16,29 @@ from tokenizers import decoders, models, normalizers, pre_tokenizers
 from specjax.loading.error import LoadError
 from specjax.loading.model import Model
 from specjax.loading.tokenizer import Tokenizer
+from specjax.models import markov, table
+from specjax.types import Error, Target
 
 ORDERS = (0, 1, 2)
 _LETTERS = " abcdefghijklmnopqrstuvwxyz.,?'"
 _END = "<end>"  # ends a text
 _SYMBOLS = (*_LETTERS, _END)
-_TRUST = 4.0  # how often a context must be seen to count as much as the shorter one
 
 
-class TableConfig(NamedTuple):
-  """The shape of a table model; its parameters are logits float32[V] * order + [V]."""
+class TableModel(Model):
+  """A model whose parameters are the logits of a Markov table."""
 
-  order: int  # characters that the next one depends on
-  vocab_size: int = len(_SYMBOLS)
+  __slots__ = ()
+
+  def target(self, captures: tuple[int, ...] = ()) -> Target:
+    if captures:
+      raise Error(
+          f"{self.source}: a table has no hidden states, and the drafter reads those of layers "
+          f"{', '.join(map(str, captures))}; it needs a transformer as its target.")
+    return table.target(self.params)
 
 
-def load(order: int) -> Model:
+def load(order: int) -> TableModel:
   """The table of that order, with its tokenizer of characters. There is no chat template.
 
   Raises:
@@ -41,22 +47,11 @@ def load(order: int) -> Model:
   name = f"table:{order}"
   if order not in ORDERS:
     raise LoadError(f"{name}: the order of a table model is one of {ORDERS}.")
-  logits = np.log(_law(order)).astype(np.float32)
-  return Model(
-      TableConfig(order), logits, _tokenizer(name), name,
+  law = markov.estimate(_texts(), order, len(_SYMBOLS))
+  logits = np.log(law).astype(np.float32)
+  return TableModel(
+      markov.TableConfig(order, len(_SYMBOLS)), logits, _tokenizer(name), name,
       hashlib.sha256(logits.tobytes()).hexdigest())
-
-
-def _law(order: int) -> np.ndarray:
-  """float64[V] * order + [V]: frequencies, shrunk towards those of the shorter context."""
-  if order < 0:
-    return np.full(len(_SYMBOLS), 1 / len(_SYMBOLS))
-  counts = np.zeros((len(_SYMBOLS),) * (order + 1))
-  for text in _texts():
-    for end in range(order, len(text)):
-      counts[tuple(text[end - order:end + 1])] += 1
-  seen = counts.sum(-1, keepdims=True)
-  return (counts + _TRUST * _law(order - 1)) / (seen + _TRUST)
 
 
 def _texts() -> list[list[int]]:

@@ -1,7 +1,9 @@
 """The one exception of this package."""
 
+from specjax.types import Error
 
-class LoadError(ValueError):
+
+class LoadError(Error):
   """A model file that cannot be used.
 
   The message is one paragraph: the file, what is wrong with it, what was expected and found.

@@ -84,17 +84,15 @@ def _bos_id(backend, settings: dict[str, Any], strings: dict[str, str]) -> int |
   return bos if adds else None
 
 
-def tokenizer(directory: Path) -> Tokenizer:
-  """The tokenizer of a directory.
+def tokenizer(directory: Path) -> Tokenizer | None:
+  """The tokenizer of a directory; None if it has no tokenizer.json (older formats are not read).
 
   Raises:
-    LoadError: there is no tokenizer.json, or a file is damaged.
+    LoadError: a file is damaged.
   """
   path = directory / "tokenizer.json"
   if not path.exists():
-    raise LoadError(
-        f"{directory}: there is no tokenizer.json; the older formats (tokenizer.model, vocab.txt) "
-        f"are not read.")
+    return None
   backend = _backend(path)
   settings = read_json_if_present(directory / "tokenizer_config.json")
   strings = _strings(settings)

@@ -16,22 +16,50 @@ from specjax.loading import (
 )
 from specjax.loading.error import LoadError
 from specjax.loading.tokenizer import Tokenizer
+from specjax.models import transformer
 from specjax.models.config import ModelConfig
-from specjax.types import PyTree
+from specjax.models.markov import TableConfig
+from specjax.types import PyTree, Target
 
 
 class Model(NamedTuple):
   """A loaded model.
 
   `sha256` is that of the GGUF file, or of a directory's weight files one after the other; it
-  identifies the weights in a record of an experiment.
+  identifies the weights in a record of an experiment. A model without a tokenizer reads and writes
+  token ids only.
   """
 
-  config: ModelConfig
+  config: ModelConfig | TableConfig
   params: PyTree
-  tokenizer: Tokenizer
+  tokenizer: Tokenizer | None
   source: str
   sha256: str
+
+  def target(self, captures: tuple[int, ...] = ()) -> Target:
+    """The model as pure functions over `params`; equal models give equal records.
+
+    Args:
+      captures: the hidden states that a drafter reads, `drafter.captures`: 0 is the embedding, i
+        the output of layer i - 1, num_layers that of the last layer after the final norm.
+
+    Raises:
+      Error: the model has no such hidden state.
+    """
+    return transformer.target(self.config, captures)
+
+  def require_tokenizer(self) -> Tokenizer:
+    """The tokenizer, for whatever needs text.
+
+    Raises:
+      LoadError: the model came without one.
+    """
+    if self.tokenizer is None:
+      raise LoadError(
+          f"{self.source}: there is no tokenizer.json (the older formats, tokenizer.model and "
+          f"vocab.txt, are not read), so this model takes and gives token ids only; text needs a "
+          f"directory with its tokenizer.")
+    return self.tokenizer
 
 
 def digest(*paths: Path) -> str:
@@ -63,6 +91,8 @@ def _load_directory(path: Path, dtype: str) -> Model:
 
 def _check_tokenizer(model: Model) -> Model:
   """A token that the model has no row for would be clamped to its last row without a word."""
+  if model.tokenizer is None:
+    return model
   size = model.config.vocab_size
   largest = max((model.tokenizer.vocab_size - 1, *model.tokenizer.eos_ids))
   if largest >= size:
@@ -76,7 +106,8 @@ def load(path: str | os.PathLike, dtype: str = "float32") -> Model:
   """Loads a GGUF file or a Hugging Face directory.
 
   Args:
-    path: A `.gguf` file, or a directory with config.json, safetensors and tokenizer.json.
+    path: A `.gguf` file, or a directory with config.json, safetensors and, for text,
+      tokenizer.json.
     dtype: Of the weights in memory, "float32" or "bfloat16".
 
   Raises:
@@ -93,6 +124,7 @@ def check_same_vocabulary(target: Model, drafter: Model):
   """Makes sure that a drafter's tokens mean to the target what they mean to the drafter.
 
   Ids that only one of the tokenizers knows are the padding of the other's vocabulary, and pass.
+  Where a model has no tokenizer, only the sizes can be compared.
 
   Raises:
     LoadError: the sizes of the vocabularies or the strings of some ids differ.
@@ -103,6 +135,8 @@ def check_same_vocabulary(target: Model, drafter: Model):
     raise LoadError(
         f"{names} have vocabularies of different sizes, {sizes[0]} and {sizes[1]}; a drafter must "
         f"share the target's vocabulary.")
+  if target.tokenizer is None or drafter.tokenizer is None:
+    return
   ours, theirs = target.tokenizer.backend, drafter.tokenizer.backend
   pairs = [(i, ours.id_to_token(i), theirs.id_to_token(i)) for i in range(sizes[0])]
   differ = [(i, a, b) for i, a, b in pairs if a is not None and b is not None and a != b]

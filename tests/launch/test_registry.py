@@ -88,7 +88,7 @@ def test_a_bad_drafter_is_explained(tiny, spec, complaint):
 
 def test_tables_are_targets_and_drafters():
   model = registry.table("table:2")
-  assert registry.target(model).vocab_size == model.config.vocab_size
+  assert model.target().vocab_size == model.config.vocab_size
   built, params, models = registry.drafter("table:1", 2, model, registry.table)
   assert built.nodes == 2 and params.ndim == 2 and set(models) == {"drafter"}
 

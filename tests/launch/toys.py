@@ -1,13 +1,12 @@
 """A setup small enough to play conversations in milliseconds, with a tokenizer of characters."""
 
-import types
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from specjax import decode, drafters, logits, verify
 from specjax.launch.build import Setup
+from specjax.loading import Model
 from specjax.models import table
 from specjax.types import Params
 
@@ -41,7 +40,7 @@ def setup(temperature: float = 0.0, gamma: int = 3, max_length: int | None = Non
   transform = logits.temperature(temperature)
   plain = decode.autoregressive(target, transform)
   fast = decode.speculative(target, drafters.ngram(gamma), verify.token(), transform)
-  model = types.SimpleNamespace(tokenizer=Tokenizer(), source="toy")
+  model = Model(None, jnp.zeros(()), Tokenizer(), "toy", "0" * 64)
   return Setup(model, Params(jnp.zeros(())), fast if gamma else plain, plain, {"target": "0" * 64})
 
 

@@ -5,6 +5,8 @@ import pytest
 
 from specjax import loading
 from specjax.loading import characters
+from specjax.models import markov
+from specjax.types import Error
 
 
 @pytest.mark.parametrize("order", characters.ORDERS)
@@ -18,7 +20,7 @@ def test_rows_are_laws_of_full_support(order):
 def test_a_longer_context_predicts_better():
   texts = characters._texts()
   def loss(order):
-    law = characters._law(order)
+    law = markov.estimate(texts, order, len(characters._SYMBOLS))
     seen = [law[tuple(text[end - order:end + 1])] for text in texts for end in range(2, len(text))]
     return -np.log(seen).mean()
   assert loss(2) + 0.3 < loss(1) and loss(1) + 0.3 < loss(0) < np.log(len(characters._SYMBOLS))
@@ -40,3 +42,10 @@ def test_the_same_table_every_time():
 def test_other_orders_are_refused(order):
   with pytest.raises(loading.LoadError, match=r"table:-?\d: the order .* \(0, 1, 2\)"):
     characters.load(order)
+
+
+def test_a_table_has_nothing_to_capture():
+  model = characters.load(1)
+  assert model.target().vocab_size == model.config.vocab_size
+  with pytest.raises(Error, match="table:1: a table has no hidden states"):
+    model.target((0,))

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import json
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import safetensors.numpy
@@ -82,6 +83,29 @@ def test_a_token_that_only_one_tokenizer_knows_is_padding(tmp_path):
   assert large.tokenizer.vocab_size == small.tokenizer.vocab_size + 1
   loading.check_same_vocabulary(small, large)
   loading.check_same_vocabulary(large, small)
+
+
+def test_a_model_without_a_tokenizer_takes_token_ids(tmp_path):
+  directory = samples.copy_directory("llama", tmp_path)
+  (directory / "tokenizer.json").unlink()
+  bare, whole = loading.load(directory), loading.load(samples.GOLDENS / "llama")
+  assert bare.tokenizer is None and bare.target() is whole.target()
+  with pytest.raises(LoadError, match=r"no tokenizer\.json .* token ids only; text needs"):
+    bare.require_tokenizer()
+  assert whole.require_tokenizer() is whole.tokenizer
+  loading.check_same_vocabulary(bare, whole)
+  loading.check_same_vocabulary(whole, bare)
+
+
+def test_a_target_gives_the_hidden_states_that_are_asked_for():
+  model = loading.load(samples.GOLDENS / "llama")
+  target = model.target((0, 2))
+  read = target.forward(
+      model.params, target.init(model.params, 1, 8), jnp.zeros((1, 3), jnp.int32),
+      jnp.zeros(1, jnp.int32), None, None)
+  assert read.features.shape == (1, 3, 2, model.config.hidden_size)
+  with pytest.raises(ValueError, match="0..2, got .3."):
+    model.target((3,))
 
 
 def test_vocabularies_of_other_sizes_are_refused(default_model):
