@@ -55,7 +55,7 @@ def ours(setup: Setup, decoder: decode.Decoder, params: Params, key: jax.Array,
   """A decoder of this library. Its time is that of the rounds; the prompt has been read before."""
 
   def start(prompt):
-    padded, lengths = play.pad([prompt])
+    padded, lengths = decode.pad([prompt])
     return jax.block_until_ready(decoder.init(
         params, padded, lengths, max_new_tokens=max_new_tokens,
         eos=setup.model.tokenizer.eos_ids))

@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 
 from specjax import decode
-from specjax.launch.play import pad
 from specjax.measure import costs, stub, timing
 from specjax.types import Array, Params
 
@@ -71,7 +70,7 @@ def measure(
 
 def _time_passes(decoder: decode.Decoder, params: Params, prompt: list[int], width: int) -> float:
   """Seconds of one pass over `width` rows behind the prompt."""
-  padded, lengths = pad([prompt])
+  padded, lengths = decode.pad([prompt])
   state = jax.block_until_ready(decoder.init(
       params, padded, lengths, max_new_tokens=max(WIDTHS)))
   tokens = jnp.full((1, width), prompt[-1], jnp.int32)
@@ -87,7 +86,7 @@ def _time_round(decoder, key, params, prompt, tokens) -> float:
 
 
 def _decode(decoder, key, params, prompt, tokens):
-  padded, lengths = pad([prompt])
+  padded, lengths = decode.pad([prompt])
   state = jax.block_until_ready(decoder.init(params, padded, lengths, max_new_tokens=tokens))
   done = []
   seconds = timing.seconds_of(lambda: done.append(decode.run(decoder, key, params, state)) or done)

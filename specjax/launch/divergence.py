@@ -11,8 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from specjax import decode
 from specjax.launch.build import Setup
-from specjax.launch.play import Answer, pad
+from specjax.launch.play import Answer
 
 
 class Divergence(NamedTuple):
@@ -38,7 +39,7 @@ def first(setup: Setup, answer: Answer) -> Divergence | None:
 
 
 def _margin(setup: Setup, text: list[int]) -> float:
-  padded, lengths = pad([text])
+  padded, lengths = decode.pad([text])
   state = setup.plain.init(setup.params, padded, lengths)
   last = jnp.asarray(padded[:, -1:])
   output = setup.plain.target.forward(

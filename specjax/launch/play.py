@@ -14,7 +14,6 @@ from specjax.launch import stops
 from specjax.launch.build import Setup
 from specjax.launch.prompts import Conversation
 from specjax.stats.counts import Counts
-from specjax.types import PAD
 
 
 class Answer(NamedTuple):
@@ -122,15 +121,6 @@ def encode(
   return ids
 
 
-def pad(prompts: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
-  """int32[B, P], PAD-filled, and the lengths int32[B]."""
-  lengths = np.array([len(prompt) for prompt in prompts], np.int32)
-  padded = np.full((len(prompts), lengths.max()), PAD, np.int32)
-  for row, prompt in enumerate(prompts):
-    padded[row, :len(prompt)] = prompt
-  return padded, lengths
-
-
 def _both_ways(
     setup, key, prompts, rows, max_new_tokens, stop, repeats, swap) -> tuple[Run, Run]:
   """The speculative and the plain run of one batch."""
@@ -146,7 +136,7 @@ def _both_ways(
 
 
 def _run(setup, decoder, key, prompts, rows, max_new_tokens, stop) -> Run:
-  padded, begins = pad(prompts)
+  padded, begins = decode.pad(prompts)
   state = decoder.init(
       setup.params, padded, begins, max_new_tokens=max_new_tokens,
       eos=setup.model.tokenizer.eos_ids, rows=np.array(rows, np.int32))

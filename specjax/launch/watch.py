@@ -9,7 +9,6 @@ import numpy as np
 from specjax import decode
 from specjax.launch import stops
 from specjax.launch.build import Setup
-from specjax.launch.play import pad
 
 _BOLD, _PLAIN = "\033[1;32m", "\033[0m"
 
@@ -25,7 +24,7 @@ def watch(
   stream = stream or sys.stdout
   marks = (_BOLD, _PLAIN) if stream.isatty() else ("", "")
   writer = _Writer(setup.model.tokenizer, stream, stop)
-  padded, lengths = pad([prompt])
+  padded, lengths = decode.pad([prompt])
   rounds = decode.stream(
       setup.speculative, key, setup.params, padded, lengths, max_new_tokens,
       eos=setup.model.tokenizer.eos_ids)

@@ -80,7 +80,7 @@ def _pilot(setup, key, prompts, max_new_tokens) -> tuple[float, int, float]:
   accepted = tested = drafted = rounds = 0
   for row, prompt in enumerate(prompts):
     counts = decode.generate(
-        setup.speculative, key, setup.params, *play.pad([prompt]),
+        setup.speculative, key, setup.params, *decode.pad([prompt]),
         min(max_new_tokens, _PILOT_TOKENS), eos=setup.model.tokenizer.eos_ids,
         rows=np.array([row])).stats
     accepted, tested = accepted + int(counts.accepted.sum()), tested + int(counts.tested.sum())

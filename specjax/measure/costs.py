@@ -10,7 +10,6 @@ from jax import lax
 
 from specjax import decode, keys, logits, theory
 from specjax.decode import Decoder, State
-from specjax.launch.play import pad
 from specjax.measure import stub, timing
 from specjax.trees import chains
 from specjax.types import Array, Context, Draft, Params, Proposal, PyTree, Target
@@ -35,7 +34,7 @@ def measure(
     max_new_tokens: of the answers, for which the cache has room.
     widths: the n of V(n). In strict mode every pass has one width, and V is 1 up to it.
   """
-  state = decoder.init(params, *pad(prompts), max_new_tokens=max_new_tokens)
+  state = decoder.init(params, *decode.pad(prompts), max_new_tokens=max_new_tokens)
   held = dict(cache=state.cache, drafter=state.drafter)
   state = state._replace(cache=None, drafter=None)
   passes = (decoder.window,) if decoder.window else sorted({1, *widths})
@@ -66,7 +65,7 @@ def with_overheads(
     costs: theory.Costs, plain: Decoder, speculative: Decoder, params: Params,
     prompts: list[list[int]]) -> theory.Costs:
   """`costs`, and what a round of both decoders takes where passes and drafts are free."""
-  start = lambda decoder: decoder.init(params, *pad(prompts), max_new_tokens=_ROUNDS)
+  start = lambda decoder: decoder.init(params, *decode.pad(prompts), max_new_tokens=_ROUNDS)
   drafting = stub.without_models(speculative)
   free = dict(
       plain=stub.without_models(plain),

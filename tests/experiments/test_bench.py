@@ -8,7 +8,7 @@ import pytest
 
 from experiments.benchmarks import contest, tables
 from specjax import decode
-from specjax.launch import play, prompts
+from specjax.launch import prompts
 from tests.launch import forked, toys
 
 TINY = pathlib.Path(__file__).parents[1] / "loading" / "goldens" / "qwen2"
@@ -127,7 +127,7 @@ def test_rates_ratios_and_texts():
 def test_our_contestants_decode_what_generate_decodes():
   setup = toys.setup(gamma=3)
   prompt = [0, 1, 2, 0, 1, 2, 0]
-  padded, lengths = play.pad([prompt])
+  padded, lengths = decode.pad([prompt])
   wanted = decode.generate(
       setup.plain, toys.KEY, setup.params, padded, lengths, 12, eos=setup.model.tokenizer.eos_ids)
   wanted = np.asarray(wanted.tokens)[0, :int(wanted.lengths[0])].tolist()

@@ -109,9 +109,3 @@ def test_a_prompt_beyond_the_context_names_its_line(turns, complaint):
 def test_a_prompt_without_tokens_is_refused():
   with pytest.raises(ValueError, match="here: the prompt has no tokens"):
     play.encode(toys.setup(), Conversation("x", "", ("???",), "here"), [], template=False)
-
-
-def test_prompts_are_padded():
-  padded, lengths = play.pad([[1, 2, 3], [4]])
-  np.testing.assert_array_equal(padded, [[1, 2, 3], [4, -1, -1]])
-  np.testing.assert_array_equal(lengths, [3, 1])

@@ -40,7 +40,7 @@ def test_strict_passes_have_one_width():
 def test_the_steps_of_a_draft_are_counted(stop_below, steps):
   """A draft of up to 3: with 0.5 a first token at least 0.4 likely, then a law that stops it."""
   decoder = second_model(stop_below)
-  state = decoder.init(None, *play.pad([[0, 1]]), max_new_tokens=16)
+  state = decoder.init(None, *decode.pad([[0, 1]]), max_new_tokens=16)
   proposal = costs._propose(decoder, Params(None), state)
   assert int(costs._steps(proposal.draft)) == steps
 
