@@ -94,5 +94,5 @@ def _decode(decoder, key, params, prompt, tokens):
 
 
 def _drafting(counts) -> float:
-  """The part of the rounds whose first drafted token was judged; 0 for plain decoding."""
-  return float(counts.tested[0, 0] / counts.rounds[0]) if counts.tested.shape[1] else 0.0
+  """The part of the rounds that had a draft; 0 for plain decoding."""
+  return float(counts.drafting[0] / counts.rounds[0])

@@ -77,15 +77,15 @@ def describe(choice: Choice) -> str:
 
 def _pilot(setup, key, prompts, max_new_tokens) -> tuple[float, int, float]:
   """(alpha, tested, drafting) of a few answers, one at a time."""
-  accepted = tested = drafted = rounds = 0
+  accepted = tested = drafting = rounds = 0
   for row, prompt in enumerate(prompts):
     counts = decode.generate(
         setup.speculative, key, setup.params, *decode.pad([prompt]),
         min(max_new_tokens, _PILOT_TOKENS), eos=setup.model.tokenizer.eos_ids,
         rows=np.array([row])).stats
     accepted, tested = accepted + int(counts.accepted.sum()), tested + int(counts.tested.sum())
-    drafted, rounds = drafted + int(counts.drafted[:, 0].sum()), rounds + int(counts.rounds.sum())
-  return accepted / tested if tested else 0.0, tested, estimates.ratio(drafted, rounds)
+    drafting, rounds = drafting + int(counts.drafting.sum()), rounds + int(counts.rounds.sum())
+  return accepted / tested if tested else 0.0, tested, estimates.ratio(drafting, rounds)
 
 
 def _choose(alpha: float, tested: int, drafting: float, found: cost_store.Found) -> Choice:

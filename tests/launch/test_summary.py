@@ -14,7 +14,9 @@ from specjax.stats.counts import Counts
 def answer(
     rounds, tested, accepted, tokens, seconds=1.0, baseline_seconds=2.0, same=True, drafted=None):
   drafted = [rounds] * len(tested) if drafted is None else drafted
-  counts = Counts(*map(np.asarray, (rounds, len(tokens), drafted, tested, accepted, [0] * 3)))
+  drafting = drafted[0] if drafted else 0
+  counts = Counts(*map(
+      np.asarray, (rounds, len(tokens), drafting, drafted, tested, accepted, [0] * 3)))
   return Answer(
       "n", "c", 0, [1], list(tokens), "text", list(tokens) if same else [0], counts, seconds,
       baseline_seconds)

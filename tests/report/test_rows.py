@@ -40,7 +40,7 @@ def test_a_cell_of_one_seed_has_the_numbers_of_its_row():
 def test_what_a_decoding_job_writes_is_read():
   """The record of `summarise` itself, through JSON: every number comes out as it went in."""
   counts = Counts(
-      rounds=4, emitted=9, drafted=np.array([4, 3]), tested=np.array([4, 3]),
+      rounds=4, emitted=9, drafting=4, drafted=np.array([4, 3]), tested=np.array([4, 3]),
       accepted=np.array([3, 2]), lengths=np.array([1, 1, 2]))
   answers = [Answer(str(place), "c", 0, [1], [7] * 9, "", [7] * 9, counts, 1.0 + place, 4.0)
              for place in range(6)]
