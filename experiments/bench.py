@@ -24,7 +24,7 @@ from absl import flags
 from experiments.benchmarks import contest, export, kernels, passes, peers, tables
 from specjax import decode, keys, loading, logits, verify
 from specjax.launch import app, build, config as config_lib, play, prompts, record, registry
-from specjax.types import Params
+from specjax.types import Error, Params
 
 SECTIONS = ("model", "peers", "logits", "verify")
 _COUPLED_TEMPERATURE = 0.7
@@ -84,10 +84,10 @@ class Bench:
 
 def _refuse_unknown():
   if not _SECTION.value or not _RULE.value:
-    raise ValueError(f"--section is one or more of {', '.join(SECTIONS)}, and --rule of the rules")
+    raise Error(f"--section is one or more of {', '.join(SECTIONS)}, and --rule of the rules")
   for name in _SECTION.value:
     if name not in SECTIONS:
-      raise ValueError(f"--section: {name!r} is none{config_lib.nearest(name, SECTIONS)}")
+      raise Error(f"--section: {name!r} is none{config_lib.nearest(name, SECTIONS)}")
   for name in _RULE.value:
     registry.rule(name)
 
@@ -95,19 +95,19 @@ def _refuse_unknown():
 def _decoding() -> Bench:
   config = config_lib.read(_CONFIG)
   if config.temperature or config.batch_size > 1 or config.strict or config.dtype != "float32":
-    raise ValueError(
+    raise Error(
         "bench compares greedy decoding of one prompt at a time in float32: "
         "config.temperature is 0, config.batch_size 1, config.strict false and "
         "config.dtype float32")
   if config.gamma == 0 or not _DRAFTER.value:
-    raise ValueError("bench drafts: config.gamma is at least 1, and --drafter names a drafter")
+    raise Error("bench drafts: config.gamma is at least 1, and --drafter names a drafter")
   if not _PROMPTS.value:
-    raise ValueError("--prompts is empty: name a set of prompts or a file")
+    raise Error("--prompts is empty: name a set of prompts or a file")
   conversations = [each for name in _PROMPTS.value for each in prompts.load(name)]
   load = functools.partial(build.load_model, dtype=config.dtype)
   setup = build.build(dataclasses.replace(config, drafter=_DRAFTER.value[0]))
   if not setup.model.config.num_layers:
-    raise ValueError(f"bench measures a transformer, and config.target {config.target!r} is none")
+    raise Error(f"bench measures a transformer, and config.target {config.target!r} is none")
   decoders = {contest.PLAIN: (setup.plain, setup.params)}
   for spec in _DRAFTER.value:
     drafter, params, files = registry.drafter(spec, config.gamma, setup.model, load)

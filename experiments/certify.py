@@ -23,6 +23,7 @@ from absl import flags
 from specjax import exact
 from specjax.exact import drafts
 from specjax.launch import app, config, record, registry
+from specjax.types import Error
 
 _RULE = flags.DEFINE_string(
     "rule", "all", f"comma-separated, or all: {', '.join(registry.RULES)}; numbers after a colon, "
@@ -53,13 +54,13 @@ def select(text: str) -> list[str]:
   """The rules that --rule asks for, each as `registry.rule` reads it.
 
   Raises:
-    ValueError: an unknown rule.
+    Error: an unknown rule.
   """
   # A comma before a digit belongs to the numbers of one rule.
   asked = registry.RULES if text == "all" else re.split(r",(?![\d.])", text)
   for name in asked:
     if name.partition(":")[0] not in registry.RULES:
-      raise ValueError(
+      raise Error(
           f"--rule: there is no rule {name!r}{config.nearest(name, [*registry.RULES, 'all'])}")
   return ["lenient:0.8" if name == "lenient" else name for name in asked]
 

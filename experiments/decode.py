@@ -15,6 +15,7 @@ from absl import flags
 from specjax import keys
 from specjax.launch import app, build, config as config_lib, play, prompts, summary, watch
 from specjax.measure import auto, job as jobs, replay
+from specjax.types import Error
 
 _CONFIG = config_lib.define()
 _PROMPT = flags.DEFINE_string("prompt", None, "one prompt; its text is streamed")
@@ -50,7 +51,7 @@ def main(_):
 def _recorded():
   given = config_lib.given() + [name for name in _RECORDED if flags.FLAGS[name].present]
   if given:
-    raise ValueError(
+    raise Error(
         f"--replay={_REPLAY.value} takes configuration, prompts and seed from the record, so "
         f"{', '.join(f'--{name}' for name in given)} would change nothing: leave it out")
   return replay.load(_REPLAY.value)
@@ -58,7 +59,7 @@ def _recorded():
 
 def _job():
   if (_PROMPT.value is None) == (_PROMPTS.value is None):
-    raise ValueError("give either --prompt='...' or --prompts=FILE.jsonl or the name of a set")
+    raise Error("give either --prompt='...' or --prompts=FILE.jsonl or the name of a set")
   alone = _PROMPT.value is not None
   conversations = [prompts.single(_PROMPT.value)] if alone else prompts.load(_PROMPTS.value)
   return jobs.Job(

@@ -20,6 +20,7 @@ from absl import flags
 
 from experiments.papers import claim as claims_lib, PAPERS
 from specjax.launch import app, config
+from specjax.types import Error
 
 _PAPER = flags.DEFINE_string("paper", None, f"one source only: {', '.join(PAPERS)}")
 
@@ -42,12 +43,12 @@ def select(name: str | None) -> dict[str, claims_lib.Paper]:
   """The papers to check.
 
   Raises:
-    ValueError: an unknown name.
+    Error: an unknown name.
   """
   if name is None:
     return PAPERS
   if name not in PAPERS:
-    raise ValueError(f"--paper: there is no {name!r}{config.nearest(name, PAPERS)}")
+    raise Error(f"--paper: there is no {name!r}{config.nearest(name, PAPERS)}")
   return {name: PAPERS[name]}
 
 

@@ -25,6 +25,7 @@ from experiments.benchmarks import machine, tables
 from specjax import theory
 from specjax.launch import app, build, config as config_lib, record
 from specjax.report import style
+from specjax.types import Error
 
 CPU = "cpu"
 _LEGEND = """
@@ -97,20 +98,20 @@ def _model() -> dict:
   if _CONFIG.value is None:
     if given and len(given) < len(shape):
       missing = ", ".join(f"--{name}" for name in shape if name not in given)
-      raise ValueError(f"{missing}: missing beside the rest")
+      raise Error(f"{missing}: missing beside the rest")
     if _CONTEXT.value and not given:
-      raise ValueError("--context needs --layers, --heads, --kv_heads and --head_size, or --config")
+      raise Error("--context needs --layers, --heads, --kv_heads and --head_size, or --config")
     return dict(
         parameters=8e9 if _PARAMETERS.value is None else _PARAMETERS.value, dtype=_DTYPE.value,
         batch=1 if _BATCH.value is None else _BATCH.value,
         attention=theory.Attention(**given) if given else None)
   if given or _PARAMETERS.value is not None:
-    raise ValueError("--config names a target, whose parameters and attention need no flags")
+    raise Error("--config names a target, whose parameters and attention need no flags")
   config = config_lib.read(_CONFIG)
   model = build.load_model(config.target, config.dtype)
   c = model.config
   if not c.num_layers:
-    raise ValueError(f"--config: a roofline is that of a transformer, and {model.source} is none")
+    raise Error(f"--config: a roofline is that of a transformer, and {model.source} is none")
   sizes = {name: sum(np.size(leaf) for leaf in jax.tree.leaves(part))
            for name, part in model.params.items()}
   parameters = sum(sizes.values()) - (0 if c.tied_head else sizes["embedding"])
@@ -122,7 +123,7 @@ def _model() -> dict:
 
 def _known(name: str) -> theory.Device:
   if name not in theory.DEVICES:
-    raise ValueError(
+    raise Error(
         f"--device: there is no {name!r}{config_lib.nearest(name, [*theory.DEVICES, CPU])}")
   return theory.DEVICES[name]
 

@@ -37,6 +37,7 @@ from experiments.benchmarks import tables
 from specjax.launch import app, config as config_lib, prompts
 from specjax.stats import estimates
 from specjax.sweep import grid, plan as plan_lib, results, run
+from specjax.types import Error
 
 _CONFIG = config_lib.define()
 _NAMES = {"seed": "seeds"}  # of flags, where --seed is that of every experiment
@@ -67,9 +68,9 @@ speed-up: plain seconds per token / speculative seconds per token, in turn in on
 
 def main(_):
   if app.OUT.value is None:
-    raise ValueError("--out=DIR is needed: a sweep keeps its results there")
+    raise Error("--out=DIR is needed: a sweep keeps its results there")
   if _WORKER_INDEX.value >= _NUM_WORKERS.value:
-    raise ValueError(
+    raise Error(
         f"--worker_index={_WORKER_INDEX.value} is none of --num_workers={_NUM_WORKERS.value}: they "
         f"are counted from 0 to {_NUM_WORKERS.value - 1}")
   folder, plan = pathlib.Path(app.OUT.value), _plan()
@@ -94,7 +95,7 @@ def _plan() -> plan_lib.Plan:
       grid.from_config(keys.pop("sweep", {}), source),
       grid.from_flags({axis: flag.value for axis, flag in _AXES.items() if flag.value}))
   if flags.FLAGS["seed"].present and any("seed" in group for group in axes):
-    raise ValueError("--seed is the seed of all cells, but the seeds are an axis: give one of them")
+    raise Error("--seed is the seed of all cells, but the seeds are an axis: give one of them")
   return plan_lib.make(axes, keys, source, app.SEED.value, _TEMPLATE.value, _STOP.value)
 
 

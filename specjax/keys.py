@@ -23,7 +23,7 @@ import numbers
 import jax
 import jax.numpy as jnp
 
-from specjax.types import Array
+from specjax.types import Array, Error
 
 _DRAFT, _VERIFY, _POSITION = 0, 1, 2
 
@@ -32,14 +32,14 @@ def typed(keys: Array) -> Array:
   """key[...] from itself, or from the raw words that `jax.random.PRNGKey` still makes.
 
   Raises:
-    ValueError: these are no keys.
+    Error: these are no keys.
   """
   if jnp.issubdtype(keys.dtype, jax.dtypes.prng_key):
     return keys
   try:
     return jax.random.wrap_key_data(keys)
   except (TypeError, ValueError):
-    raise ValueError(
+    raise Error(
         "A key comes from keys.from_seed or jax.random.key, got "
         f"{keys.dtype}{keys.shape}.") from None
 
@@ -48,11 +48,11 @@ def _stream(key: Array, rows: Array, stream: int) -> Array:
   """The keys key[B] of one stream for the rows int32[B].
 
   Raises:
-    ValueError: `key` is not one key.
+    Error: `key` is not one key.
   """
   key = typed(key)
   if key.ndim:
-    raise ValueError(f"The key of a generation is one key, got {key.dtype}{key.shape}.")
+    raise Error(f"The key of a generation is one key, got {key.dtype}{key.shape}.")
   return jax.vmap(lambda row: jax.random.fold_in(jax.random.fold_in(key, row), stream))(rows)
 
 
@@ -67,10 +67,10 @@ def from_seed(seed: int) -> Array:
   While 64-bit types are off, `jax.random.key` drops the upper half of a seed in silence.
 
   Raises:
-    ValueError: `seed` is not an integer in that range.
+    Error: `seed` is not an integer in that range.
   """
   if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or not 0 <= seed < 2**63:
-    raise ValueError(f"A seed is an integer from 0 to 2^63 - 1, got {seed!r}.")
+    raise Error(f"A seed is an integer from 0 to 2^63 - 1, got {seed!r}.")
   with jax.enable_x64(True):
     return jax.random.key(seed)
 

@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 
 from specjax.loading import Model
 from specjax.models.config import ModelConfig
-from specjax.types import PyTree
+from specjax.types import Error, PyTree
 
 # Our name, the Hugging Face name, the GGUF name; `{}` is the layer.
 _TOP = (
@@ -42,7 +42,7 @@ def hugging_face(model: Model, folder: pathlib.Path) -> None:
   """Writes config.json and model.safetensors into a folder.
 
   Raises:
-    ValueError: the model stretches its rotary frequencies, which is not written.
+    Error: the model stretches its rotary frequencies, which is not written.
   """
   config = model.config
   _refuse(model)
@@ -68,7 +68,7 @@ def gguf_file(model: Model, path: pathlib.Path) -> None:
   """Writes a GGUF file of float32 tensors, without a vocabulary.
 
   Raises:
-    ValueError: the model stretches its rotary frequencies, which is not written.
+    Error: the model stretches its rotary frequencies, which is not written.
   """
   config = model.config
   _refuse(model)
@@ -100,7 +100,7 @@ def gguf_file(model: Model, path: pathlib.Path) -> None:
 
 def _refuse(model: Model):
   if model.config.rope_scaling is not None:
-    raise ValueError(
+    raise Error(
         f"{model.source}: rotary frequencies that are stretched ({model.config.rope_scaling.kind}) "
         "cannot be handed to peers; leave them out with --section=model")
 

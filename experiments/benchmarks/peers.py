@@ -11,6 +11,8 @@ import subprocess
 import tempfile
 from typing import NamedTuple
 
+from specjax.types import Error
+
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
 _EXIT_SECONDS = 10
 
@@ -32,7 +34,7 @@ class Peer:
 
   Raises:
     Missing: its library is not installed.
-    ValueError: the interpreter cannot be started, or the worker broke down.
+    Error: the interpreter cannot be started, or the worker broke down.
   """
 
   def __init__(
@@ -47,7 +49,7 @@ class Peer:
           command, cwd=_ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
           stderr=self._errors, text=True, bufsize=1)
     except OSError as error:
-      raise ValueError(f"--peer_python={python}: cannot be started: {error.strerror}") from None
+      raise Error(f"--peer_python={python}: cannot be started: {error.strerror}") from None
     greeting = self._read()
     if "missing" in greeting:
       self.__exit__()
@@ -76,5 +78,5 @@ class Peer:
     if not line:
       self._errors.seek(0)
       said = self._errors.read().strip().splitlines() or ["nothing"]
-      raise ValueError(f"{self.name} broke down; its last words: {said[-1]}")
+      raise Error(f"{self.name} broke down; its last words: {said[-1]}")
     return json.loads(line)

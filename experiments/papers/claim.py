@@ -7,6 +7,8 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
+from specjax.types import Error
+
 # How our value comes about.
 EXACT = "exact"  # a formula or an enumeration; no randomness
 SIMULATED = "simulated"  # random draws through the real rule; `ours` takes the seed
@@ -114,7 +116,7 @@ def _judge(claim: Claim, ours) -> tuple[str, float | None]:
     return NEEDS_WEIGHTS, None
   value, ours = np.asarray(claim.value, np.float64), np.asarray(ours)
   if value.shape != ours.shape:
-    raise ValueError(
+    raise Error(
         f"claim {claim.quantity!r} compares {value.shape} with {ours.shape} numbers of ours.")
   difference = float(np.abs(ours - value).max())
   if claim.direction:

@@ -10,7 +10,7 @@ from specjax.decode import loop
 from specjax.decode.decoder import Decoder
 from specjax.decode.state import State
 from specjax.stats.counts import Counts
-from specjax.types import Array, PAD, Params, PyTree
+from specjax.types import Array, Error, PAD, Params, PyTree
 
 
 class Batch(NamedTuple):
@@ -26,10 +26,10 @@ def pad(prompts: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
   """The prompts int32[B, P], PAD-filled, and their lengths int32[B].
 
   Raises:
-    ValueError: there is no prompt.
+    Error: there is no prompt.
   """
   if not len(prompts):
-    raise ValueError("There are no prompts: give at least one list of token ids.")
+    raise Error("There are no prompts: give at least one list of token ids.")
   lengths = np.array([len(prompt) for prompt in prompts], np.int32)
   padded = np.full((len(prompts), lengths.max()), PAD, np.int32)
   for row, prompt in enumerate(prompts):
@@ -54,7 +54,7 @@ def run_batch(
     run: the loop, `decode.run` or one with its arguments and results.
 
   Raises:
-    ValueError: as `pad` and `Decoder.init`.
+    Error: as `pad` and `Decoder.init`.
     FloatingPointError: as `generate`.
   """
   padded, begins = pad(prompts)

@@ -24,6 +24,7 @@ from specjax.types import (
   Context,
   Draft,
   Drafter,
+  Error,
   method,
   Output,
   PAD,
@@ -71,12 +72,12 @@ class Decoder:
         id alone.
 
     Raises:
-      ValueError: an empty prompt, one that does not fit the context, a token outside the
+      Error: an empty prompt, one that does not fit the context, a token outside the
         vocabulary, in a prompt or in `eos`; several rows in strict mode, where the width of a batch
         would change the bits.
     """
     if self.window and len(lengths) > 1:
-      raise ValueError(
+      raise Error(
           f"Strict mode decodes one row at a time, got {len(lengths)}; "
           "`generate` does so by itself.")
     prepared = prepare(
@@ -209,21 +210,21 @@ def speculative(
       depend on the drafter. Decoders that are compared must share W and the cache's capacity.
 
   Raises:
-    ValueError: if the drafter branches and the rule judges chains only, a draft does not fit the
+    Error: if the drafter branches and the rule judges chains only, a draft does not fit the
       strict window, or the transform is no function.
   """
   if drafter.nodes != drafter.depth and not rule.trees:
-    raise ValueError(
+    raise Error(
         f"The drafter proposes trees ({drafter.nodes} nodes of depth {drafter.depth}), but the "
         "rule judges chains only: choose a rule with rule.trees.")
   window = STRICT_WINDOW if strict is True else int(strict)
   if window and window < drafter.nodes + 1:
-    raise ValueError(
+    raise Error(
         f"A strict window of {window} rows cannot hold the last token and a draft of "
         f"{drafter.nodes}: pass strict={drafter.nodes + 1} or more, "
         "to every decoder that is to be compared.")
   if not callable(transform):
-    raise ValueError(
+    raise Error(
         "The transform is a function of logits, as logits.temperature(1.0) makes it, got "
         f"{transform!r}.")
   transform = transform if isinstance(transform, Partial) else Partial(transform)

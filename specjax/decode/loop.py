@@ -11,7 +11,11 @@ from jax import lax
 from specjax.decode.decoder import Decoder, Round, start
 from specjax.decode.state import prepare, State
 from specjax.stats import counts
-from specjax.types import Array, PAD, Params, PyTree
+from specjax.types import Array, Error, PAD, Params, PyTree
+
+
+class NotFiniteError(Error, FloatingPointError):
+  """Logits that are NaN or infinite, as those of broken weights are."""
 
 
 class Generation(NamedTuple):
@@ -32,7 +36,7 @@ def generate(
 
   Raises:
     ValueError: for prompts that cannot be decoded (see `Decoder.init`).
-    FloatingPointError: if the target or the drafter returned NaN or +inf logits, naming the row; no
+    NotFiniteError: if the target or the drafter returned NaN or +inf logits, naming the row; no
       token is ever drawn from them.
   """
   prepared = prepare(
@@ -75,7 +79,7 @@ def rounds(
   end of a row by itself (a stop string, say) may `send` a bool[B] of rows to finish.
 
   Raises:
-    FloatingPointError: as `generate`.
+    NotFiniteError: as `generate`.
   """
   done = False
   while not done:
@@ -89,9 +93,9 @@ def rounds(
 
 
 def check_finite(failed: Array, lengths: Array) -> None:
-  """Raises FloatingPointError if a row has failed."""
+  """Raises NotFiniteError if a row has failed."""
   for row in np.flatnonzero(np.asarray(failed)):
-    raise FloatingPointError(
+    raise NotFiniteError(
         f"Row {row}: the target or the drafter returned NaN or infinite logits for the token at "
         f"position {np.asarray(lengths)[row]}, so there is no law to draw from. "
         "Generation stopped.")

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from specjax.models import prefill
-from specjax.types import Array, PAD, PyTree, Target
+from specjax.types import Array, Error, PAD, PyTree, Target
 
 _SMALLEST = 512  # tokens: the least capacity, and so the number of compilations, stays small
 
@@ -50,7 +50,7 @@ def prepare(
   """
   _check_prompts(prompts, lengths, target.vocab_size, target.max_length)
   if not isinstance(max_new_tokens, numbers.Integral) or max_new_tokens < 1:
-    raise ValueError(f"max_new_tokens must be an integer of at least 1, got {max_new_tokens!r}.")
+    raise Error(f"max_new_tokens must be an integer of at least 1, got {max_new_tokens!r}.")
   prompts, lengths = np.asarray(prompts, np.int32), np.asarray(lengths, np.int32)
   limits = lengths.astype(np.int64) + max_new_tokens
   if target.max_length is not None:
@@ -62,7 +62,7 @@ def prepare(
     tokens[row, :length] = prompts[row, :length]
   rows = np.arange(batch) if rows is None else np.asarray(rows)
   if rows.shape != (batch,) or not np.issubdtype(rows.dtype, np.integer):
-    raise ValueError(
+    raise Error(
         f"rows must be int32[{batch}], one id a prompt, got {rows.dtype}{rows.shape}.")
   arrays = (tokens, lengths, limits, rows, _ends(eos, target.vocab_size))
   return tuple(jnp.asarray(array, jnp.int32) for array in arrays)
@@ -74,9 +74,9 @@ def _ends(eos, vocab_size: int) -> np.ndarray:
   if ends.size == 0:
     return np.zeros(0, int)
   if ends.ndim != 1 or not np.issubdtype(ends.dtype, np.integer):
-    raise ValueError(f"eos must be tokens int[E], such as (2,), got {eos!r}.")
+    raise Error(f"eos must be tokens int[E], such as (2,), got {eos!r}.")
   if ends.min() < 0 or ends.max() >= vocab_size:
-    raise ValueError(
+    raise Error(
         f"eos {ends.tolist()} holds a token outside of the vocabulary of {vocab_size}; () is none.")
   return ends
 
@@ -84,30 +84,30 @@ def _ends(eos, vocab_size: int) -> np.ndarray:
 def _check_prompts(
     prompts: Array, lengths: Array, vocab_size: int, max_length: int | None) -> None:
   if isinstance(prompts, jax.core.Tracer) or isinstance(lengths, jax.core.Tracer):
-    raise ValueError(
+    raise Error(
         "decode checks prompts and lengths before it compiles anything, so they must be concrete "
         "arrays: call generate and init outside of jit.")
   prompts, lengths = np.asarray(prompts), np.asarray(lengths)
   if prompts.ndim != 2 or lengths.shape != prompts.shape[:1]:
-    raise ValueError(
+    raise Error(
         "prompts must be int32[B, P] and lengths int32[B], "
         f"got {prompts.shape} and {lengths.shape}.")
   if not (np.issubdtype(prompts.dtype, np.integer) and np.issubdtype(lengths.dtype, np.integer)):
-    raise ValueError(
+    raise Error(
         f"prompts and lengths must hold integers, got {prompts.dtype} and {lengths.dtype}.")
   if prompts.shape[0] < 1:
-    raise ValueError("prompts holds no row: at least one prompt is needed.")
+    raise Error("prompts holds no row: at least one prompt is needed.")
   for row, length in enumerate(lengths):
     if length < 1:
-      raise ValueError(f"The prompt of row {row} is empty: a model needs at least one token.")
+      raise Error(f"The prompt of row {row} is empty: a model needs at least one token.")
     if length > prompts.shape[1]:
-      raise ValueError(
+      raise Error(
           f"lengths[{row}] = {length} exceeds the {prompts.shape[1]} columns of prompts.")
     if max_length is not None and length >= max_length:
-      raise ValueError(
+      raise Error(
           f"The prompt of row {row} has {length} tokens, but the context of the model holds "
           f"{max_length} and the answer needs at least one of them.")
     text = prompts[row, :length]
     if text.min() < 0 or text.max() >= vocab_size:
-      raise ValueError(
+      raise Error(
           f"The prompt of row {row} holds a token outside of the vocabulary of {vocab_size}.")

@@ -29,7 +29,7 @@ def run_until(
     The state, whose `lengths` end where `ends` said, and the counts.
 
   Raises:
-    FloatingPointError: as `generate`.
+    NotFiniteError: as `generate`.
   """
   lengths = np.array(state.lengths)
   answers = [[] for _ in lengths]

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.tree_util import Partial
 
 from specjax.trees import chains
-from specjax.types import Array, Context, Drafter, Params, Proposal, Target
+from specjax.types import Array, Context, Drafter, Error, Params, Proposal, Target
 
 
 def layer_skip(exit_model: Target, gamma: int, stop_below: float | None = None) -> Drafter:
@@ -21,10 +21,10 @@ def layer_skip(exit_model: Target, gamma: int, stop_below: float | None = None) 
   With `stop_below`, a probability, drafts end where `chains.goes_on` says so, and may be empty.
 
   Raises:
-    ValueError: if gamma < 1, or stop_below is no probability above 0.
+    Error: if gamma < 1, or stop_below is no probability above 0.
   """
   if gamma < 1:
-    raise ValueError(f"A drafter drafts at least one token, got gamma = {gamma}.")
+    raise Error(f"A drafter drafts at least one token, got gamma = {gamma}.")
   stop_below = chains.stopping(stop_below)
   return Drafter(
       init=Partial(chains.no_state), propose=Partial(_propose, exit_model, stop_below),

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.tree_util import Partial
 
 from specjax.trees import chains
-from specjax.types import Array, Context, Drafter, Params, Proposal
+from specjax.types import Array, Context, Drafter, Error, Params, Proposal
 
 
 @functools.lru_cache  # equal arguments give the equal record, so jit sees one drafter
@@ -23,12 +23,12 @@ def ngram(gamma: int, longest: int = 3, shortest: int = 2) -> Drafter:
   chance, and scoring their drafts costs more than they bring where a wide pass is not free.
 
   Raises:
-    ValueError: if gamma < 1 or not 1 <= shortest <= longest.
+    Error: if gamma < 1 or not 1 <= shortest <= longest.
   """
   if gamma < 1:
-    raise ValueError(f"A drafter drafts at least one token, got gamma = {gamma}.")
+    raise Error(f"A drafter drafts at least one token, got gamma = {gamma}.")
   if not 1 <= shortest <= longest:
-    raise ValueError(f"ngram needs 1 <= shortest <= longest, got {shortest} and {longest}.")
+    raise Error(f"ngram needs 1 <= shortest <= longest, got {shortest} and {longest}.")
   return Drafter(
       init=Partial(chains.no_state),
       propose=Partial(functools.partial(_propose, longest, shortest)),

@@ -17,7 +17,7 @@ from specjax.exact import (
   rounds,
   systems as systems_lib,
 )
-from specjax.types import Array
+from specjax.types import Array, Error
 from specjax.verify.rule import Rule
 
 TOLERANCE = 1e-12  # of a total variation in float64; what rounding leaves is below 1e-14
@@ -91,17 +91,17 @@ def certify(rule: Rule, schemes=None, systems: systems_lib.Systems | None = None
     seed: of the random systems, and of the noise fields that coupled rules are tried with.
 
   Raises:
-    ValueError: systems that are too shallow for a scheme, or a coupled rule under drafts that do
+    Error: systems that are too shallow for a scheme, or a coupled rule under drafts that do
       not share its noise; no scheme, no random system, or a vocabulary of a single token.
   """
   if vocab < 2 or number < 1:
-    raise ValueError(
+    raise Error(
         f"certify needs vocab >= 2, or no token is ever in doubt, and number >= 1 random systems; "
         f"got {vocab} and {number}.")
   start = time.perf_counter()
   schemes = claims.schemes(rule) if schemes is None else tuple(schemes)
   if not schemes:
-    raise ValueError("certify needs at least one way of drafting; without `schemes` it takes those "
+    raise Error("certify needs at least one way of drafting; without `schemes` it takes those "
                      "that the rule claims to serve.")
   if systems is None:
     systems = default_systems(vocab, max(scheme.depth for scheme in schemes), number, seed)
@@ -127,7 +127,7 @@ def default_systems(vocab: int, depth: int, number: int, seed: int) -> systems_l
 def _case(rule: Rule, scheme: drafts_lib.Scheme, systems: systems_lib.Systems, seed: int) -> Case:
   vocab, rows = systems.log_p.shape[-1], systems.log_p.shape[1]
   if scheme.depth > prefixes.depth_of(vocab, rows):
-    raise ValueError(
+    raise Error(
         f"{scheme.name} reads laws after up to {scheme.depth} tokens, but the systems have {rows} "
         f"rows, laws after up to {prefixes.depth_of(vocab, rows)}.")
   laws = systems.log_p, systems.log_q, np.arange(len(systems.names), dtype=np.int32)

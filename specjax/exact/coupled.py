@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from specjax import keys as keys_lib
 from specjax.exact import drafts as drafts_lib, prefixes, race, rounds
 from specjax.logits import law
-from specjax.types import Array, Draft, ROOT
+from specjax.types import Array, Draft, Error, ROOT
 from specjax.verify.rule import Rule
 
 FALSE_ALARM = 1e-9  # probability that the bound of a lossless rule is positive in a given system
@@ -41,10 +41,10 @@ def outcome(rule: Rule, scheme: drafts_lib.Scheme, log_p: Array, log_q: Array, k
   """The reported total variation and E[tau], both float[S], of tables float[S, M, V] and key[S].
 
   Raises:
-    ValueError: a scheme whose drafts do not share noise with the target.
+    Error: a scheme whose drafts do not share noise with the target.
   """
   if scheme.siblings not in (drafts_lib.SHARED_NOISE, drafts_lib.PATH_NOISE):
-    raise ValueError(
+    raise Error(
         "a coupled rule is certified under drafts that share its noise "
         f"({drafts_lib.SHARED_NOISE}, {drafts_lib.PATH_NOISE}), not under {scheme.name!r}.")
   tau = _accepted(scheme, log_p, log_q)

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from specjax.types import Array, Draft
+from specjax.types import Array, Draft, Error
 from specjax.verify import walk
 from specjax.verify.rule import Rule
 
@@ -15,10 +15,10 @@ def law(rule: Rule, draft: Draft, log_p: Array) -> Array:
   A rule with an acceptance that is no probability has no law: it is NaN, all of it.
 
   Raises:
-    ValueError: for a coupled rule, which flips no coins, and for what `Rule.decide` refuses.
+    Error: for a coupled rule, which flips no coins, and for what `Rule.decide` refuses.
   """
   if rule.decide is None:
-    raise ValueError("exact.law sums over the coins of a rule, and a coupled rule flips none.")
+    raise Error("exact.law sums over the coins of a rule, and a coupled rule flips none.")
   draft = jax.tree.map(jnp.asarray, draft)
   decision = rule.decide(draft, log_p)
   if draft.tokens.shape[0] == 0:  # the walk cannot leave the root

@@ -6,6 +6,8 @@ then consecutive, so that a law for every prefix is a plain array float[count(V,
 
 import numpy as np
 
+from specjax.types import Error
+
 
 def count(vocab: int, depth: int) -> int:
   """The number of texts of at most `depth` tokens."""
@@ -35,13 +37,13 @@ def depth_of(vocab: int, prefixes: int) -> int:
   """The depth D of a table with count(V, D) rows.
 
   Raises:
-    ValueError: no depth gives that many rows.
+    Error: no depth gives that many rows.
   """
   depth = 0
   while count(vocab, depth) < prefixes:
     depth += 1
   if count(vocab, depth) != prefixes:
-    raise ValueError(
+    raise Error(
         f"a table over {vocab} tokens has 1, {1 + vocab}, {1 + vocab + vocab**2}, ... rows, one "
         f"for every prefix up to some length; got {prefixes} rows.")
   return depth

@@ -12,7 +12,7 @@ import numpy as np
 
 from specjax.exact import drafts as drafts_lib, prefixes
 from specjax.exact.law import law
-from specjax.types import Array
+from specjax.types import Array, Error
 from specjax.verify.rule import Rule
 
 
@@ -87,15 +87,15 @@ def law_of_rounds(
     length: static, at least 1.
 
   Raises:
-    ValueError: tables that are too small, or a scheme without probabilities.
+    Error: tables that are too small, or a scheme without probabilities.
   """
   vocab, depth = log_p.shape[1], scheme.depth
   if prefixes.depth_of(vocab, log_p.shape[0]) < length - 1 + depth:
-    raise ValueError(
+    raise Error(
         f"{length} tokens in rounds of depth {depth} read laws after up to {length - 1 + depth} "
         f"tokens, but log_p {log_p.shape} ends before.")
   if scheme.siblings == drafts_lib.DETERMINISTIC:
-    raise ValueError("rounds are summed over a law of drafts, and deterministic drafts have none.")
+    raise Error("rounds are summed over a law of drafts, and deterministic drafts have none.")
 
   def from_prefix(rows):
     return one_round(rule, drafts_lib.enumerate_drafts(scheme, log_q[rows]), log_p[rows])

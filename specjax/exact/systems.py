@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from specjax.exact import prefixes
+from specjax.types import Error
 
 _PAIRS = {
     "AB": ((1 / 3, 2 / 3), (2 / 3, 1 / 3)),  # the example of block verification, arXiv 2403.10444
@@ -42,14 +43,14 @@ def pair(name: str, depth: int, vocab: int | None = None) -> Systems:
     vocab: V; tokens beyond those of the pair have probability zero. Its own number if not given.
 
   Raises:
-    ValueError: an unknown name, or a vocabulary too small for the pair.
+    Error: an unknown name, or a vocabulary too small for the pair.
   """
   if name not in _PAIRS:
-    raise ValueError(f"unknown pair {name!r}; known: {', '.join(PAIRS)}.")
+    raise Error(f"unknown pair {name!r}; known: {', '.join(PAIRS)}.")
   p, q = _PAIRS[name]
   vocab = len(p) if vocab is None else vocab
   if vocab < len(p):
-    raise ValueError(f"pair {name} has {len(p)} tokens, more than a vocabulary of {vocab}.")
+    raise Error(f"pair {name} has {len(p)} tokens, more than a vocabulary of {vocab}.")
   return context_free(name, *(law + (0,) * (vocab - len(law)) for law in (p, q)), depth)
 
 

@@ -16,6 +16,7 @@ import tempfile
 from absl import app as absl_app, flags, logging
 
 from specjax.launch import config, errors, runtime, strict_json
+from specjax.types import Error
 
 USER_ERROR = 2  # exit code of a bad flag, file, prompt or checkpoint
 
@@ -28,7 +29,7 @@ class _SeedParser(flags.ArgumentParser):
   def parse(self, argument):
     text = str(argument)
     if not (text.isascii() and text.isdigit()) or int(text) >= 2**63:
-      raise ValueError(f"a seed is {self.syntactic_help}")
+      raise Error(f"a seed is {self.syntactic_help}")
     return int(text)
 
   def flag_type(self):
@@ -43,8 +44,8 @@ JSON = flags.DEFINE_bool("json", False, "print the result as JSON, as the last l
 def run(main) -> None:
   """Runs `main(argv)` as the program and exits with what it returns (None is success).
 
-  A mistake of the user's ends with one paragraph on stderr and exit code 2; a bug keeps its
-  traceback. JAX is configured (see `runtime`) before `main` starts.
+  A mistake of the user's (`types.Error`) ends with one paragraph on stderr and exit code 2; a bug
+  keeps its traceback. JAX is configured (see `runtime`) before `main` starts.
   """
   _prepare_streams()
   for name in ("seed", "out", "json", "config"):  # --help shows the flags of the main module
@@ -82,14 +83,14 @@ def _parse(argv):
     except (AttributeError, KeyError) as error:
       raise config.unknown_key(error) from error
     except (IndexError, TypeError, ValueError) as error:  # a key that is no name, a binary flagfile
-      raise ValueError(f"the command line cannot be read: {error}") from error
+      raise Error(f"the command line cannot be read: {error}") from error
 
   return _guard(parse)
 
 
 def _start(main, argv):
   if len(argv) > 1:
-    raise ValueError(f"unexpected argument {argv[1]!r}: everything is given as --flag=value")
+    raise Error(f"unexpected argument {argv[1]!r}: everything is given as --flag=value")
   if OUT.value is not None:
     _refuse_unwritable(pathlib.Path(OUT.value))
   runtime.configure()
@@ -108,7 +109,7 @@ def _refuse_unwritable(folder: pathlib.Path):
     with tempfile.TemporaryFile(dir=folder) as file:
       file.write(b" ")
   except OSError as error:
-    raise ValueError(f"--out={folder}: no file can be written there: {error.strerror}") from error
+    raise Error(f"--out={folder}: no file can be written there: {error.strerror}") from error
 
 
 class _Stream(io.TextIOWrapper):

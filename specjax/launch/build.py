@@ -7,7 +7,7 @@ from specjax import decode, loading, logits
 from specjax.decode.decoder import STRICT_WINDOW
 from specjax.launch import registry
 from specjax.launch.config import AUTO, DecodeConfig
-from specjax.types import Params
+from specjax.types import Error, Params
 
 
 class Setup(NamedTuple):
@@ -29,7 +29,7 @@ def build(config: DecodeConfig, load: Callable[[str, str], loading.Model] | None
       one that remembers; decoders of one model then also share their compiled programs.
 
   Raises:
-    ValueError: a name, a path or a combination that does not exist.
+    Error: a name, a path or a combination that does not exist.
     LoadError: a model that cannot be loaded.
   """
   refuse_impossible(config)
@@ -61,14 +61,14 @@ def load_model(path: str, dtype: str) -> loading.Model:
 
 
 def refuse_impossible(config: DecodeConfig) -> None:
-  """Raises ValueError for keys that do not go together; needs no model."""
+  """Raises Error for keys that do not go together; needs no model."""
   if config.gamma == AUTO:
-    raise ValueError(
+    raise Error(
         "config.gamma: there is nothing here to choose a number by, only experiments.decode takes "
         f"{AUTO!r}")
   if config.tree:
-    raise ValueError(f"config.tree: there are no token trees yet, only chains; got {config.tree!r}")
+    raise Error(f"config.tree: there are no token trees yet, only chains; got {config.tree!r}")
   if config.strict and config.gamma >= STRICT_WINDOW:
-    raise ValueError(
+    raise Error(
         f"config.gamma: the window of strict mode has {STRICT_WINDOW} rows, for the last token and "
         f"a draft of at most {STRICT_WINDOW - 1}; got {config.gamma}")

@@ -16,6 +16,8 @@ import typing
 from absl import flags
 from ml_collections import config_dict, config_flags
 
+from specjax.types import Error
+
 DTYPES = ("float32", "bfloat16")
 # Beyond these a run would not end, or would take all memory before it says so.
 _MOST_GAMMA, _MOST_TOKENS, _MOST_ROWS = 1024, 2**20, 2**16
@@ -38,7 +40,7 @@ class DecodeConfig:
   """One decoding experiment; every value is checked when the record is made.
 
   Raises:
-    ValueError: names the key, the value and what is allowed.
+    Error: names the key, the value and what is allowed.
   """
 
   target: str = _key("", "a GGUF file, a Hugging Face directory, table:ORDER; empty: the default "
@@ -81,12 +83,12 @@ def from_mapping(mapping, source: str = "config") -> DecodeConfig:
   """A `DecodeConfig` from a dict-like of its fields; those that are missing take their defaults.
 
   Raises:
-    ValueError: an unknown key (names `source` and the nearest key) or a bad value.
+    Error: an unknown key (names `source` and the nearest key) or a bad value.
   """
   known = [field.name for field in dataclasses.fields(DecodeConfig)]
   for key in mapping:
     if key not in known:
-      raise ValueError(f"{source}: unknown key {key!r}{nearest(str(key), known)}")
+      raise Error(f"{source}: unknown key {key!r}{nearest(str(key), known)}")
   return DecodeConfig(**{key: _whole_as_float(key, mapping[key]) for key in mapping})
 
 
@@ -134,7 +136,7 @@ def read(holder: flags.FlagHolder) -> DecodeConfig:
   """The validated configuration of this run.
 
   Raises:
-    ValueError: no such file, an unknown key, a bad value.
+    Error: no such file, an unknown key, a bad value.
   """
   return from_mapping(*unchecked(holder))
 
@@ -143,7 +145,7 @@ def unchecked(holder: flags.FlagHolder) -> tuple[dict, str]:
   """The keys of this run's configuration as they were given, and the file that they are from.
 
   Raises:
-    ValueError: no such file.
+    Error: no such file.
   """
   path = flags.FLAGS[holder.name].config_filename
   _existing(path)
@@ -153,20 +155,20 @@ def unchecked(holder: flags.FlagHolder) -> tuple[dict, str]:
   return given, path
 
 
-def unknown_key(error: AttributeError | KeyError) -> ValueError:
+def unknown_key(error: AttributeError | KeyError) -> Error:
   """What ml_collections says of an unknown --config.KEY, as a message for the user."""
   text = str(error)
   key = (re.search(r"lookup: ([\w.]+)", text) or re.search(r"([\w.]+)", text)).group(1)
-  return ValueError(
+  return Error(
       f"--config.{key}: unknown key {key!r}{nearest(key, flags.FLAGS['config'].parser.keys)}")
 
 
-def unknown_flag(error: flags.UnrecognizedFlagError) -> ValueError:
+def unknown_flag(error: flags.UnrecognizedFlagError) -> Error:
   """What absl says of an unknown flag, with how to write it if it is a key of the configuration."""
   keys = flags.FLAGS["config"].parser.keys if "config" in flags.FLAGS else ()
   close = _closest(error.flagname, [key for key in keys if key not in flags.FLAGS])
   hint = f"; a key of the configuration is given as --config.{close}=VALUE" if close else ""
-  return ValueError(f"{error}{hint}")
+  return Error(f"{error}{hint}")
 
 
 class _FileParser(config_flags.config_flags.ConfigFileFlagParser):
@@ -191,7 +193,7 @@ class _FileParser(config_flags.config_flags.ConfigFileFlagParser):
       lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
       where = f"line {lines[-1]}: " if lines else ""
       told = str(error).strip().splitlines() or ["it gave no reason"]
-      raise ValueError(f"{where}{type(error).__name__}: {told[-1]}") from error
+      raise Error(f"{where}{type(error).__name__}: {told[-1]}") from error
 
 
 def _let_be_a_word(parsed, key: str):
@@ -208,7 +210,7 @@ def _existing(path: str):
     by_name = {each.stem: os.path.relpath(each) for each in files}
     close = _closest(file.stem, by_name)
     hint = f"; did you mean {by_name[close]!r}?" if close else ""
-    raise ValueError(f"no configuration file {path!r} in {pathlib.Path.cwd()}{hint}")
+    raise Error(f"no configuration file {path!r} in {pathlib.Path.cwd()}{hint}")
 
 
 def _whole_as_float(key: str, value):
@@ -222,9 +224,9 @@ def _check_type(field, value):
   kinds = typing.get_args(field.type) or (field.type,)
   if type(value) not in kinds:
     names = " or ".join(kind.__name__ for kind in kinds)
-    raise ValueError(f"config.{field.name} is a {names}, got {value!r}")
+    raise Error(f"config.{field.name} is a {names}, got {value!r}")
 
 
 def _check(ok: bool, key: str, value, allowed: str):
   if not ok:
-    raise ValueError(f"config.{key} must be {allowed}, got {value!r}")
+    raise Error(f"config.{key} must be {allowed}, got {value!r}")

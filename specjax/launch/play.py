@@ -14,6 +14,7 @@ from specjax.launch import stops
 from specjax.launch.build import Setup
 from specjax.launch.prompts import Conversation
 from specjax.stats.counts import Counts
+from specjax.types import Error
 
 
 class Answer(NamedTuple):
@@ -63,7 +64,7 @@ def play(
     progress: called with the number of turns that have just been answered.
 
   Raises:
-    ValueError: a prompt that does not fit the model's context; names its file and line.
+    Error: a prompt that does not fit the model's context; names its file and line.
     FloatingPointError: NaN logits.
   """
   if setup.plain.window:
@@ -93,7 +94,7 @@ def encode(
   """The tokens of a conversation after `answers`, up to where the next answer begins.
 
   Raises:
-    ValueError: the prompt is empty or does not fit the context; names where it came from.
+    Error: the prompt is empty or does not fit the context; names where it came from.
     LoadError: the model has no tokenizer or no chat template, or one that cannot be used.
   """
   tokenizer, turns = setup.model.require_tokenizer(), conversation.turns[:len(answers) + 1]
@@ -113,9 +114,9 @@ def encode(
     ids = ([] if tokenizer.bos_id is None else [tokenizer.bos_id]) + ids
   limit = setup.plain.target.max_length
   if not ids:
-    raise ValueError(f"{conversation.source}: the prompt has no tokens")
+    raise Error(f"{conversation.source}: the prompt has no tokens")
   if limit is not None and len(ids) >= limit:
-    raise ValueError(
+    raise Error(
         f"{conversation.source}: turn {len(turns)} makes a prompt of {len(ids)} tokens, but the "
         f"context of the model holds {limit} and the answer needs at least one of them")
   return ids

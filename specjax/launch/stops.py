@@ -3,16 +3,17 @@
 from typing import Callable, Sequence
 
 from specjax.loading.tokenizer import Tokenizer
+from specjax.types import Error
 
 
 def ends(tokenizer: Tokenizer, strings: Sequence[str]) -> Callable[[int, list[int]], int | None]:
   """The `ends` of `decode.run_until`: keeps the tokens up to the one that completes a stop string.
 
   Raises:
-    ValueError: an empty stop string.
+    Error: an empty stop string.
   """
   if "" in strings:
-    raise ValueError("--stop: a stop string must not be empty")
+    raise Error("--stop: a stop string must not be empty")
   text = lambda tokens: tokenizer.decode(tokens, skip_special_tokens=True)
   found = lambda tokens: any(string in text(tokens) for string in strings)
   known = {}  # row -> tokens that are known to hold no stop string

@@ -9,6 +9,8 @@ import tempfile
 
 import numpy as np
 
+from specjax.types import Error
+
 
 def dumps(value, indent: int | None = None) -> str:
   """`value` as JSON that every parser reads, one line without `indent`; see `plain`.
@@ -23,14 +25,14 @@ def loads(text: str | bytes):
   """The value that JSON from outside holds; all its numbers fit a float64.
 
   Raises:
-    ValueError: it is not strict JSON, nested without end, or holds a number beyond all bounds.
+    Error: it is not strict JSON, nested without end, or holds a number beyond all bounds.
   """
   try:
     return json.loads(
         text, parse_constant=_refuse, parse_float=_finite, parse_int=lambda digits: _finite(
             digits, int))
   except (ValueError, OverflowError, RecursionError) as error:
-    raise ValueError(f"not JSON: {' '.join(str(error).split())[:200]}") from error
+    raise Error(f"not JSON: {' '.join(str(error).split())[:200]}") from error
 
 
 def write(path: pathlib.Path, value, indent: int | None = None) -> None:
@@ -86,9 +88,9 @@ def plain(value):
 def _finite(digits: str, kind=float):
   number = kind(digits)
   if not math.isfinite(number):
-    raise ValueError(f"{digits} is beyond all bounds")
+    raise Error(f"{digits} is beyond all bounds")
   return number
 
 
 def _refuse(name: str):
-  raise ValueError(f"{name} is not strict JSON")
+  raise Error(f"{name} is not strict JSON")

@@ -8,6 +8,7 @@ import tokenizers
 
 from specjax.loading import chat
 from specjax.loading.error import LoadError
+from specjax.types import Error
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,22 +42,22 @@ class Tokenizer:
     A byte that the vocabulary lacks (SmolLM2's has no U+0004) is left out, as everywhere else.
 
     Raises:
-      ValueError: the text is not valid Unicode (a lone surrogate).
+      Error: the text is not valid Unicode (a lone surrogate).
     """
     try:
       return self.backend.encode(text, add_special_tokens=False).ids
     except (TypeError, UnicodeEncodeError) as error:
-      raise ValueError(f"Only valid Unicode text can be encoded, got {text!r:.80}.") from error
+      raise Error(f"Only valid Unicode text can be encoded, got {text!r:.80}.") from error
 
   def decode(self, ids: Sequence[int], skip_special_tokens: bool = False) -> str:
     """The text of the ids; bytes that are not UTF-8 become U+FFFD.
 
     Raises:
-      ValueError: an id is negative, as PAD is.
+      Error: an id is negative, as PAD is.
     """
     ids = [int(i) for i in ids]
     if min(ids, default=0) < 0:
-      raise ValueError(f"Token ids are not negative, got {min(ids)}; cut the padding off first.")
+      raise Error(f"Token ids are not negative, got {min(ids)}; cut the padding off first.")
     return self.backend.decode(ids, skip_special_tokens=skip_special_tokens)
 
   def apply_chat_template(

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
 
-from specjax.types import Array
+from specjax.types import Array, Error
 
 
 def intersect(drafter_to_target, vocab: int) -> Partial:
@@ -27,19 +27,19 @@ def intersect(drafter_to_target, vocab: int) -> Partial:
     A function of float[..., Vd] to float[..., V].
 
   Raises:
-    ValueError: ids outside of the target's vocabulary, two tokens with one id, or no shared token;
+    Error: ids outside of the target's vocabulary, two tokens with one id, or no shared token;
       when called, logits that are not over Vd tokens.
   """
   ids = np.asarray(drafter_to_target)
   shared = np.flatnonzero(ids >= 0)
   if ids.ndim != 1 or not np.issubdtype(ids.dtype, np.integer):
-    raise ValueError(f"intersect takes ids int[Vd], got {ids.dtype}{ids.shape}.")
+    raise Error(f"intersect takes ids int[Vd], got {ids.dtype}{ids.shape}.")
   if shared.size == 0:
-    raise ValueError("intersect: the two vocabularies share no token, so nothing could be drafted.")
+    raise Error("intersect: the two vocabularies share no token, so nothing could be drafted.")
   if ids.max() >= vocab:
-    raise ValueError(f"intersect: id {ids.max()} lies outside of the target's {vocab} tokens.")
+    raise Error(f"intersect: id {ids.max()} lies outside of the target's {vocab} tokens.")
   if np.unique(ids[shared]).size != shared.size:
-    raise ValueError("intersect: two of the drafter's tokens have the same id in the target.")
+    raise Error("intersect: two of the drafter's tokens have the same id in the target.")
   target_to_drafter = np.full(vocab, ids.size, np.int32)  # out of range: filled with -inf
   target_to_drafter[ids[shared]] = shared
   return Partial(_Intersect(ids.size), jnp.asarray(target_to_drafter))
@@ -53,7 +53,7 @@ class _Intersect:
 
   def __call__(self, target_to_drafter: Array, logits: Array) -> Array:
     if logits.shape[-1] != self.drafter_vocab:
-      raise ValueError(
+      raise Error(
           f"intersect maps {self.drafter_vocab} drafter tokens, got logits{logits.shape}.")
     return jnp.take(
         logits, target_to_drafter, axis=-1, mode="fill", fill_value=-jnp.inf)

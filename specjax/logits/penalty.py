@@ -1,7 +1,7 @@
 """Penalties on tokens that the text already holds, and the counts that they read.
 
 Every penalty is called with `counts` int32[..., V], the occurrences of each token in the text so
-far (`token_counts`), drafted tokens included. Without counts it raises ValueError.
+far (`token_counts`), drafted tokens included. Without counts it raises Error.
 """
 
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from jax.tree_util import Partial
 
 from specjax.logits.number import align, number
 from specjax.logits.transform import reads_counts
-from specjax.types import Array
+from specjax.types import Array, Error
 
 
 def token_counts(tokens: Array, vocab_size: int) -> Array:
@@ -31,7 +31,7 @@ def repetition_penalty(value) -> Partial:
     value: scalar or float[...] over the first axes of the logits, finite and > 0.
 
   Raises:
-    ValueError: the penalty is not finite and positive.
+    Error: the penalty is not finite and positive.
   """
   valid = lambda r: (r > 0) & np.isfinite(r)
   return Partial(_repetition, number("repetition_penalty", value, valid, "a finite number > 0"))
@@ -51,7 +51,7 @@ def presence_penalty(value) -> Partial:
     value: scalar or float[...] over the first axes of the logits, finite; negative values reward.
 
   Raises:
-    ValueError: the penalty is infinite or NaN.
+    Error: the penalty is infinite or NaN.
   """
   return Partial(_presence, number("presence_penalty", value, np.isfinite, "a finite number"))
 
@@ -69,7 +69,7 @@ def frequency_penalty(value) -> Partial:
     value: scalar or float[...] over the first axes of the logits, finite; negative values reward.
 
   Raises:
-    ValueError: the penalty is infinite or NaN.
+    Error: the penalty is infinite or NaN.
   """
   return Partial(_frequency, number("frequency_penalty", value, np.isfinite, "a finite number"))
 
@@ -82,5 +82,5 @@ def _frequency(value, logits, counts=None):
 
 def _required(name, counts):
   if counts is None:
-    raise ValueError(f"{name} needs counts int32[..., V], the occurrences of each token so far.")
+    raise Error(f"{name} needs counts int32[..., V], the occurrences of each token so far.")
   return counts

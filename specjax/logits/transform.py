@@ -19,7 +19,7 @@ from jax.tree_util import Partial
 
 from specjax.logits.number import align, number
 from specjax.logits.select import argmax
-from specjax.types import Array
+from specjax.types import Array, Error
 
 
 def reads_counts(function):
@@ -66,7 +66,7 @@ def temperature(value) -> Partial:
       the smallest normal number) all mass goes to the lowest index among the largest logits.
 
   Raises:
-    ValueError: the temperature is negative, infinite or NaN.
+    Error: the temperature is negative, infinite or NaN.
   """
   valid = lambda t: (t >= 0) & np.isfinite(t)
   return Partial(_temperature, number("temperature", value, valid, "a finite number >= 0"))
@@ -93,16 +93,16 @@ def forbid(tokens) -> Partial:
       the vocabulary forbids nothing.
 
   Raises:
-    ValueError: an id is negative, `tokens` has another shape or dtype, or (when called) a mask is
+    Error: an id is negative, `tokens` has another shape or dtype, or (when called) a mask is
       not as long as the vocabulary.
   """
   array = jnp.asarray(tokens, jnp.int32 if np.size(tokens) == 0 else None)
   known = not isinstance(array, jax.core.Tracer)
   is_mask = array.dtype == bool
   if array.ndim != 1 or not (is_mask or jnp.issubdtype(array.dtype, jnp.integer)):
-    raise ValueError(f"forbid takes ids int[n] or a mask bool[V], not {array.dtype}{array.shape}.")
+    raise Error(f"forbid takes ids int[n] or a mask bool[V], not {array.dtype}{array.shape}.")
   if known and not is_mask and np.any(np.asarray(array) < 0):
-    raise ValueError(f"forbid: token ids must be >= 0, but the smallest is {array.min()}.")
+    raise Error(f"forbid: token ids must be >= 0, but the smallest is {array.min()}.")
   return Partial(_forbid, array)
 
 
@@ -111,6 +111,6 @@ def _forbid(tokens, logits, counts=None):
   if tokens.dtype != bool:
     return logits.at[..., tokens].set(-jnp.inf, mode="drop")
   if tokens.shape != logits.shape[-1:]:
-    raise ValueError(f"forbid: a mask bool{tokens.shape} does not fit logits{logits.shape}.")
+    raise Error(f"forbid: a mask bool{tokens.shape} does not fit logits{logits.shape}.")
   return jnp.where(tokens.reshape((1,) * (logits.ndim - 1) + tokens.shape), -jnp.inf, logits)
 

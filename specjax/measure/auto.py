@@ -12,6 +12,7 @@ from specjax.launch.config import AUTO
 from specjax.measure import cost_store
 from specjax.measure.job import Job
 from specjax.stats import estimates
+from specjax.types import Error
 
 PILOT_GAMMA = 4
 _PILOT_PROMPTS = 4
@@ -43,12 +44,12 @@ def resolve(
     load: (path, dtype) -> a model, as for `build`.
 
   Raises:
-    ValueError: a configuration that cannot be built, or whose drafts stop early by themselves.
+    Error: a configuration that cannot be built, or whose drafts stop early by themselves.
   """
   if job.config.gamma != AUTO:
     return job, None
   if job.config.stop_below:
-    raise ValueError(
+    raise Error(
         f"config.gamma={AUTO} is for drafts of one length; with config.stop_below, which ends them "
         "early, gamma is the longest: give a number")
   config = dataclasses.replace(job.config, gamma=PILOT_GAMMA)

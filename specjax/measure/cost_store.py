@@ -17,6 +17,7 @@ from specjax.launch.build import Setup
 from specjax.launch.config import DecodeConfig
 from specjax.loading import default
 from specjax.measure import costs as costs_lib
+from specjax.types import Error
 
 _LARGEST = 16384  # bytes of a file
 _MOST = 256  # files; the oldest go
@@ -76,10 +77,10 @@ def _read(path: pathlib.Path, key: dict) -> Found | None:
     return None
   try:
     if path.stat().st_size > _LARGEST:
-      raise ValueError(f"more than {_LARGEST} bytes")
+      raise Error(f"more than {_LARGEST} bytes")
     found = strict_json.loads(path.read_bytes())
     if found["key"] != key:
-      raise ValueError("the costs of something else")
+      raise Error("the costs of something else")
     measured = datetime.datetime.fromtimestamp(path.stat().st_mtime).astimezone()
     return Found(_checked(found["costs"], key["rows"]), measured.isoformat(" ", "minutes"))
   except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -94,19 +95,19 @@ def _checked(stored: dict, rows: int) -> theory.Costs:
     ValueError, KeyError, TypeError, AttributeError: it holds something else.
   """
   if set(stored) != set(theory.Costs._fields):
-    raise ValueError("not the numbers of costs")
+    raise Error("not the numbers of costs")
   window = {int(width): _positive(cost) for width, cost in stored["window"].items()}
   if window.get(1) != 1 or not theory.MOST_GAMMA < max(window) <= _WIDEST or min(window) < 1:
-    raise ValueError("not the costs of passes")
+    raise Error("not the costs of passes")
   numbers = {name: _positive(stored[name]) for name in stored if name not in ("window", "rows")}
   if type(stored["rows"]) is not int or stored["rows"] != rows:
-    raise ValueError("the costs of another number of rows")
+    raise Error("the costs of another number of rows")
   return theory.Costs(window=window, rows=rows, **numbers)
 
 
 def _positive(value) -> float:
   if type(value) not in (int, float) or not (0 < value < math.inf):
-    raise ValueError(f"{value!r} is not a positive number")
+    raise Error(f"{value!r} is not a positive number")
   return float(value)
 
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from specjax.launch import config as config_lib, prompts, strict_json
 from specjax.launch.prompts import Conversation
 from specjax.measure.job import Job
+from specjax.types import Error
 
 _LARGEST = 256 * 2**20  # bytes; a run of 10 000 prompts stays below
 
@@ -27,19 +28,19 @@ def load(path: str) -> Record:
   """Reads a record.
 
   Raises:
-    ValueError: no such file, not a record of `experiments.decode`, or one without what a replay
+    Error: no such file, not a record of `experiments.decode`, or one without what a replay
       needs; names the file and what is wrong.
   """
   file = pathlib.Path(path)
   if not file.is_file():
-    raise ValueError(f"--replay={path}: there is no such file")
+    raise Error(f"--replay={path}: there is no such file")
   if file.stat().st_size > _LARGEST:
-    raise ValueError(f"--replay={path}: a record has at most {_LARGEST} bytes")
+    raise Error(f"--replay={path}: a record has at most {_LARGEST} bytes")
   try:
     # The last line, so that the saved output of a run with --json is a record too.
     return _checked(strict_json.loads(file.read_bytes().strip().splitlines()[-1]), path)
   except (KeyError, TypeError, IndexError, ValueError) as error:
-    raise ValueError(
+    raise Error(
         f"--replay={path} is not a record of experiments.decode (written by --out or --json): "
         f"{type(error).__name__}: {error}") from error
 
@@ -57,7 +58,7 @@ def _checked(found, path: str) -> Record:
           prompts.checked(c["turns"], path), _typed(c["source"], str))
       for c in _typed(inputs["conversations"], list)]
   if not conversations:
-    raise ValueError("it holds no prompt")
+    raise Error("it holds no prompt")
   tokens = [[_typed(token, int) for token in _typed(answer, list)]
             for answer in _typed(found["tokens"], list)]
   config = config_lib.from_mapping(_typed(_typed(manifest, dict)["config"], dict), "its config")

@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from specjax.types import Error
+
 
 @dataclasses.dataclass(frozen=True)
 class RopeScaling:
@@ -53,16 +55,16 @@ class ModelConfig:
     for field in ("vocab_size", "hidden_size", "mlp_size", "num_layers", "num_heads",
                   "num_kv_heads", "head_dim", "max_length"):
       if getattr(self, field) < 1:
-        raise ValueError(f"ModelConfig.{field} must be at least 1, got {getattr(self, field)}.")
+        raise Error(f"ModelConfig.{field} must be at least 1, got {getattr(self, field)}.")
     if self.num_heads % self.num_kv_heads:
-      raise ValueError(
+      raise Error(
           f"ModelConfig.num_heads ({self.num_heads}) must be a multiple of num_kv_heads "
           f"({self.num_kv_heads}).")
     if self.head_dim % 2:
-      raise ValueError(
+      raise Error(
           f"ModelConfig.head_dim must be even for rotary positions, got {self.head_dim}.")
     if self.dtype not in ("float32", "bfloat16"):
-      raise ValueError(f"ModelConfig.dtype must be float32 or bfloat16, got {self.dtype!r}.")
+      raise Error(f"ModelConfig.dtype must be float32 or bfloat16, got {self.dtype!r}.")
     if self.rope_scaling and self.rope_scaling.kind not in ("linear", "llama3", "yarn"):
-      raise ValueError(
+      raise Error(
           f"RopeScaling.kind must be linear, llama3 or yarn, got {self.rope_scaling.kind!r}.")

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jax import lax
 
-from specjax.types import Array, PyTree, Target
+from specjax.types import Array, Error, PyTree, Target
 
 CHUNK = 64  # tokens a pass; capacities are multiples of it
 
@@ -22,7 +22,7 @@ def prefill(target: Target, params: PyTree, tokens: Array, lengths: Array) -> Py
   """
   batch, capacity = tokens.shape
   if capacity % CHUNK:
-    raise ValueError(f"The capacity of a cache must be a multiple of {CHUNK}, got {capacity}.")
+    raise Error(f"The capacity of a cache must be a multiple of {CHUNK}, got {capacity}.")
   chunks = (jnp.max(lengths) - 1 + CHUNK - 1) // CHUNK
 
   def read(state):

@@ -10,7 +10,7 @@ from jax import lax
 from jax.tree_util import Partial
 
 from specjax.trees import chains
-from specjax.types import Array, Context, Drafter, Output, Params, Proposal, PyTree, Target
+from specjax.types import Array, Context, Drafter, Error, Output, Params, Proposal, PyTree, Target
 
 
 def target(logits: Array) -> Target:
@@ -20,7 +20,7 @@ def target(logits: Array) -> Target:
     logits: float[V] * order + [V]. The parameters are the table itself: pass any `params`.
 
   Raises:
-    ValueError: axes of different lengths.
+    Error: axes of different lengths.
   """
   logits = _table(logits)
   return Target(
@@ -35,10 +35,10 @@ def drafter(logits: Array, gamma: int) -> Drafter:
   """A Drafter that draws chains of `gamma` >= 1 tokens from a table of its own.
 
   Raises:
-    ValueError: gamma < 1, or a table with axes of different lengths.
+    Error: gamma < 1, or a table with axes of different lengths.
   """
   if gamma < 1:
-    raise ValueError(f"A drafter drafts at least one token, got gamma = {gamma}.")
+    raise Error(f"A drafter drafts at least one token, got gamma = {gamma}.")
   return Drafter(
       init=Partial(chains.no_state), propose=Partial(_propose, _table(logits)),
       observe=Partial(chains.same_state), nodes=gamma, depth=gamma, abstains=False)
@@ -47,7 +47,7 @@ def drafter(logits: Array, gamma: int) -> Drafter:
 def _table(logits: Array) -> Array:
   logits = jnp.asarray(logits)
   if len(set(logits.shape)) != 1:
-    raise ValueError(f"A Markov table is float[V] * order + [V], got shape {logits.shape}.")
+    raise Error(f"A Markov table is float[V] * order + [V], got shape {logits.shape}.")
   return logits
 
 

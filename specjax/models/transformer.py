@@ -19,7 +19,7 @@ import jax.numpy as jnp
 from specjax.models import attention, cache as cache_lib, rope
 from specjax.models.config import ModelConfig
 from specjax.models.layers import product, project, rms_norm
-from specjax.types import Array, Output, PyTree, Target
+from specjax.types import Array, Error, Output, PyTree, Target
 
 _matrix = nn.initializers.variance_scaling(1.0, "fan_in", "normal", in_axis=1, out_axis=0)
 
@@ -121,11 +121,11 @@ def target(config: ModelConfig, capture: tuple[int, ...] = ()) -> Target:
       and num_layers the last layer's output after the final norm.
 
   Raises:
-    ValueError: a captured id is not in 0 .. num_layers.
+    Error: a captured id is not in 0 .. num_layers.
   """
   wrong = [i for i in capture if not 0 <= i <= config.num_layers]
   if wrong:
-    raise ValueError(f"capture ids must lie in 0..{config.num_layers}, got {wrong}.")
+    raise Error(f"capture ids must lie in 0..{config.num_layers}, got {wrong}.")
   return _target(config, config.num_layers, tuple(capture))
 
 
@@ -136,10 +136,10 @@ def early_exit(config: ModelConfig, layers: int) -> Target:
   (Zhang et al. 2023, arXiv 2309.08168; Elhoushi et al. 2024, arXiv 2404.16710).
 
   Raises:
-    ValueError: `layers` is not in 1 .. num_layers.
+    Error: `layers` is not in 1 .. num_layers.
   """
   if not 1 <= layers <= config.num_layers:
-    raise ValueError(f"early_exit needs layers in 1..{config.num_layers}, got {layers}.")
+    raise Error(f"early_exit needs layers in 1..{config.num_layers}, got {layers}.")
   return _target(config, layers, ())
 
 
@@ -160,7 +160,7 @@ def _init(model, params, batch, capacity):
 def _forward(model, params, cache, tokens, lengths, depths, mask):
   capacity = cache[0].keys.shape[1]
   if tokens.shape[1] > capacity:
-    raise ValueError(f"{tokens.shape[1]} new tokens do not fit a cache of {capacity} slots.")
+    raise Error(f"{tokens.shape[1]} new tokens do not fit a cache of {capacity} slots.")
   return model.apply({"params": params}, tokens, cache, lengths, depths, mask)
 
 

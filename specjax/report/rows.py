@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from specjax.types import Error
+
 AXES = ("drafter", "rule", "prompts", "temperature", "gamma", "batch_size")  # shown in this order
 SUMMED = (  # of each answer; see `parts.Parts`
     "tokens", "seconds", "baseline_tokens", "baseline_seconds", "rounds", "emitted", "tested",
@@ -75,14 +77,14 @@ def _reading(axes, result) -> Reading:
   # As far as a configuration goes: a line of theory is computed for every gamma up to the largest.
   for name, least, most in (("gamma", 0, 1024), ("batch_size", 1, 2**16)):
     if not isinstance(axes[name], int) or not least <= axes[name] <= most:
-      raise ValueError(f"{name} is {axes[name]!r}")
+      raise Error(f"{name} is {axes[name]!r}")
   setting = {name: value for name, value in axes.items() if name != "seed"}
   setting["temperature"] = _number(axes["temperature"])
   costs, identical = result["costs"], result["identical_to_baseline"]
   costs = [math.nan] * 3 if costs is None else [
       _scalar(costs[name]) for name in ("pass_seconds", "window", "draft_step")]
   if identical not in (True, False, None):
-    raise ValueError(f"identical_to_baseline is {identical!r}")
+    raise Error(f"identical_to_baseline is {identical!r}")
   return Reading(setting, _answers(result["prompts"]), *costs, _scalar(result["draft_steps"]),
                  _scalar(result["drafting_rounds"]), identical)
 
@@ -94,14 +96,14 @@ def _answers(prompts) -> dict[tuple, list[np.ndarray]]:
     fields = [np.atleast_1d(_numbers(prompt[name])) for name in SUMMED]
     *scalars, tested, accepted, lengths = fields
     if any(len(field) != 1 for field in scalars):
-      raise ValueError(f"prompt {key[0]!r} has a list where a number should be")
+      raise Error(f"prompt {key[0]!r} has a list where a number should be")
     if not len(tested) == len(accepted) == len(lengths) - 1:
-      raise ValueError(f"prompt {key[0]!r} tested {len(tested)} positions, accepted "
+      raise Error(f"prompt {key[0]!r} tested {len(tested)} positions, accepted "
                        f"{len(accepted)} and has {len(lengths)} lengths")
     answers[(*key, seen[key])] = fields
     seen[key] += 1
   if not answers:
-    raise ValueError("no prompts")
+    raise Error("no prompts")
   return answers
 
 
@@ -113,16 +115,16 @@ def _scalar(value) -> float:
 def _number(value) -> float:
   numbers = _numbers(value)
   if numbers.ndim:
-    raise ValueError(f"{value!r:.60} where a number should be")
+    raise Error(f"{value!r:.60} where a number should be")
   return float(numbers)
 
 
 def _numbers(value) -> np.ndarray:
-  """A number or a list of numbers as float64; raises ValueError if it is no count and no time."""
+  """A number or a list of numbers as float64; raises Error if it is no count and no time."""
   numbers = np.asarray(value)
   if numbers.size and numbers.dtype.kind not in "iuf" or numbers.ndim > 1:
-    raise ValueError(f"{value!r:.60} where numbers should be")
+    raise Error(f"{value!r:.60} where numbers should be")
   numbers = numbers.astype(np.float64)
   if not np.isfinite(numbers).all() or (numbers < 0).any():
-    raise ValueError(f"{value!r:.60} is not finite and at least 0")
+    raise Error(f"{value!r:.60} is not finite and at least 0")
   return numbers

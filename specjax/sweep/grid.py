@@ -9,6 +9,7 @@ import itertools
 from typing import Mapping, Sequence
 
 from specjax.launch.config import DecodeConfig, nearest
+from specjax.types import Error
 
 # What a sweep may vary: every key of a configuration, the seed, and the set of prompts.
 _KINDS = {field.name: type(field.default) for field in dataclasses.fields(DecodeConfig)}
@@ -23,7 +24,7 @@ def from_flags(texts: Mapping[str, Sequence[str]]) -> Grid:
   """The grid of flags: for each axis that was given, the texts of its flag.
 
   Raises:
-    ValueError: an empty value.
+    Error: an empty value.
   """
   return [{axis: _values(axis, each)} for axis, each in texts.items()]
 
@@ -36,30 +37,30 @@ def from_config(entry: Mapping, source: str) -> Grid:
           zip=[dict(drafter=("ngram", "layer_skip:10"), gamma=(7, 3))])        # move together
 
   Raises:
-    ValueError: no such axis, one that is named twice, one that is no list, groups whose axes differ
+    Error: no such axis, one that is named twice, one that is no list, groups whose axes differ
       in length; names `source` and the axis.
   """
   if not isinstance(entry, Mapping):
-    raise ValueError(f"{source}: sweep is a dict of axes, got {entry!r:.80}")
+    raise Error(f"{source}: sweep is a dict of axes, got {entry!r:.80}")
   entry = dict(entry)
   together = entry.pop(TOGETHER, ())
   if not isinstance(together, (list, tuple)) or not all(
       isinstance(group, Mapping) and group for group in together):
-    raise ValueError(f"{source}: sweep.{TOGETHER} is a list of groups, each a dict of axes")
+    raise Error(f"{source}: sweep.{TOGETHER} is a list of groups, each a dict of axes")
   grid = [{axis: entry[axis]} for axis in entry] + [dict(group) for group in together]
   for axis, values in itertools.chain.from_iterable(group.items() for group in grid):
     if axis not in AXES:
-      raise ValueError(f"{source}: sweep has an unknown axis {axis!r}{nearest(str(axis), AXES)}")
+      raise Error(f"{source}: sweep has an unknown axis {axis!r}{nearest(str(axis), AXES)}")
     if not isinstance(values, (list, tuple)):
-      raise ValueError(f"{source}: sweep.{axis} is a list of values, got {values!r}")
+      raise Error(f"{source}: sweep.{axis} is a list of values, got {values!r}")
   named = [axis for group in grid for axis in group]
   for axis in named:
     if named.count(axis) > 1:
-      raise ValueError(f"{source}: sweep names the axis {axis!r} more than once")
+      raise Error(f"{source}: sweep names the axis {axis!r} more than once")
   for group in grid:
     if len(set(map(len, group.values()))) > 1:
       lengths = ", ".join(f"{axis} has {len(values)}" for axis, values in group.items())
-      raise ValueError(f"{source}: axes that move together have equally many values; {lengths}")
+      raise Error(f"{source}: axes that move together have equally many values; {lengths}")
   return [{axis: list(values) for axis, values in group.items()} for group in grid]
 
 
@@ -67,13 +68,13 @@ def replace(grid: Grid, flags: Grid) -> Grid:
   """`grid` with the axes of `flags` in place of its own.
 
   Raises:
-    ValueError: an axis of `flags` moves together with others in `grid`.
+    Error: an axis of `flags` moves together with others in `grid`.
   """
   given = {axis for group in flags for axis in group}
   for group in grid:
     for axis in given & set(group):
       if len(group) > 1:
-        raise ValueError(
+        raise Error(
             f"the axis {axis!r} moves together with {', '.join(sorted(set(group) - {axis}))} in "
             "the configuration file, so a flag cannot replace it: change the file")
   return [group for group in grid if not given & set(group)] + flags
@@ -83,12 +84,12 @@ def points(grid: Grid) -> list[dict]:
   """Every point of the grid as {axis: value}; the axes that stand first in `AXES` change last.
 
   Raises:
-    ValueError: an axis without values.
+    Error: an axis without values.
   """
   for group in grid:
     for axis, values in group.items():
       if not values:
-        raise ValueError(f"the axis {axis!r} has no values, so the grid is empty")
+        raise Error(f"the axis {axis!r} has no values, so the grid is empty")
   ordered = sorted(grid, key=lambda group: min(map(AXES.index, group), default=0))
   steps = [[dict(zip(group, step)) for step in zip(*group.values())] for group in ordered]
   return [
@@ -105,7 +106,7 @@ def _values(axis: str, texts: Sequence[str]) -> list:
   found = []
   for piece in (piece.strip() for text in texts for piece in text.split(",")):
     if not piece:
-      raise ValueError(f"the axis {axis!r} has an empty value in {','.join(texts)!r}")
+      raise Error(f"the axis {axis!r} has an empty value in {','.join(texts)!r}")
     if found and ":" in found[-1] and not isinstance(_number(piece), str):
       found[-1] += f",{piece}"
     else:

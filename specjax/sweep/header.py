@@ -6,6 +6,7 @@ from specjax.launch import strict_json
 from specjax.measure.replay import changed
 from specjax.sweep import results
 from specjax.sweep.plan import Plan
+from specjax.types import Error
 
 NAME = "sweep.json"
 _LARGEST = 2**26  # bytes
@@ -20,7 +21,7 @@ def check(folder: pathlib.Path, plan: Plan) -> None:
   of the axes and the contents of the prompt sets must be the same.
 
   Raises:
-    ValueError: says what differs.
+    Error: says what differs.
   """
   old = _load(folder)
   if old is None:
@@ -35,7 +36,7 @@ def check(folder: pathlib.Path, plan: Plan) -> None:
   if differences:
     told = "; ".join(f"{name}: {before!r} there, {now!r} now"
                      for name, (before, now) in differences.items())
-    raise ValueError(
+    raise Error(
         f"{folder} holds the results of another sweep ({told}). Choose another --out, or give the "
         "flags that it was made with; they are in its sweep.json")
 
@@ -47,7 +48,7 @@ def write(folder: pathlib.Path, plan: Plan, manifest: dict) -> dict:
     Settings that are not those under which the folder was begun: {name: [then, now]}.
 
   Raises:
-    ValueError: a model has other weights than when the folder was begun.
+    Error: a model has other weights than when the folder was begun.
   """
   new = strict_json.plain(
       dict(manifest=manifest, base=plan.base, axes=plan.axes, prompts=plan.prompts))
@@ -58,7 +59,7 @@ def write(folder: pathlib.Path, plan: Plan, manifest: dict) -> dict:
   then, now = old["manifest"]["models"], new["manifest"]["models"]
   for path in then.keys() & now.keys():
     if then[path] != now[path]:
-      raise ValueError(
+      raise Error(
           f"{folder} holds the results of other weights: {path!r} had the sha256 {then[path]} when "
           f"it was begun, and has {now[path]} now. Choose another --out")
   merged = dict(
@@ -80,12 +81,12 @@ def _load(folder: pathlib.Path) -> dict | None:
   path = folder / NAME
   if not path.exists():
     if results.files(folder):
-      raise ValueError(
+      raise Error(
           f"{folder} holds results but no {NAME}, so nothing tells which sweep they are from: "
           "choose another --out")
     return None
   if path.stat().st_size > _LARGEST:
-    raise ValueError(f"{path} has more than {_LARGEST} bytes")
+    raise Error(f"{path} has more than {_LARGEST} bytes")
   try:
     found = strict_json.loads(path.read_bytes())
     parts = [found[key] for key in ("base", "axes", "prompts", "manifest")]
@@ -94,7 +95,7 @@ def _load(folder: pathlib.Path) -> dict | None:
     if not all(isinstance(values, list) for values in found["axes"].values()):
       raise TypeError("an axis is no list")
   except (ValueError, KeyError, TypeError) as error:
-    raise ValueError(
+    raise Error(
         f"{path} is not the header of a sweep ({type(error).__name__}: {error}), so choose another "
         "--out") from error
   return found

@@ -7,6 +7,7 @@ from specjax.launch import build, config as config_lib, prompts, record, registr
 from specjax.launch.strict_json import plain
 from specjax.measure.job import Job
 from specjax.sweep import grid as grid_lib
+from specjax.types import Error
 
 # What the results of a cell are told apart by; further axes where a sweep varies more.
 ALWAYS = ("gamma", "temperature", "rule", "drafter", "seed", "prompts", "batch_size")
@@ -56,13 +57,13 @@ def make(
     template, stop: as in `Job`.
 
   Raises:
-    ValueError: an empty grid, a cell that occurs twice, a bad value in any cell, prompts that
+    Error: an empty grid, a cell that occurs twice, a bad value in any cell, prompts that
       cannot be read. Whatever can be told without a model is told here.
   """
   points = grid_lib.points(grid)
   for name in (point.get("prompts") for point in points):
     if not isinstance(name, str):
-      raise ValueError(
+      raise Error(
           "a sweep needs prompts: --prompts=SET,FILE.jsonl, or names among the axes of the "
           f"configuration file, prompts=(SET, ...); got {name!r}")
   sets = {name: prompts.load(name) for name in dict.fromkeys(p["prompts"] for p in points)}
@@ -107,7 +108,7 @@ def _refuse_twins(cells: list[Cell]) -> None:
     # By value, since -0.0 is 0.0, and by id, since two names may be of equal prompts.
     for key in (cell.id, tuple(cell.axes.values())):
       if key in seen:
-        raise ValueError(
+        raise Error(
             f"the grid holds a cell twice: {cell.name}"
             + (f" is {seen[key].name}" if seen[key].axes != cell.axes else ""))
       seen[key] = cell

@@ -10,6 +10,7 @@ import pathlib
 from typing import Callable
 
 from specjax.launch import strict_json
+from specjax.types import Error
 
 NUMBERS = (
     "tau", "alpha", "speedup", "predicted_speedup", "tokens_per_second",
@@ -32,11 +33,11 @@ class Results:
     A last line without its end may still be growing, so it is left for later.
 
     Raises:
-      ValueError: a file that is too large to be results.
+      Error: a file that is too large to be results.
     """
     for path in files(self._folder):
       if path.stat().st_size > _LARGEST:
-        raise ValueError(f"{path}: results have at most {_LARGEST} bytes")
+        raise Error(f"{path}: results have at most {_LARGEST} bytes")
       position, number = self._read.get(path, (0, 0))
       with path.open("rb") as file:
         file.seek(position)
@@ -102,28 +103,28 @@ def files(folder: pathlib.Path) -> list[pathlib.Path]:
 
 
 def _checked(line) -> dict:
-  """`line`, if it is one; raises ValueError otherwise."""
+  """`line`, if it is one; raises Error otherwise."""
   kinds = dict(
       id=str, cell=dict, error=(str, type(None)), result=(dict, type(None)),
       wall_seconds=(int, float), finished=str)
   if not isinstance(line, dict):
-    raise ValueError("no object")
+    raise Error("no object")
   for key, kind in kinds.items():
     if not isinstance(line.get(key, ...), kind):
-      raise ValueError(f"no fitting {key!r}")
+      raise Error(f"no fitting {key!r}")
   if (line["error"] is None) == (line["result"] is None):
-    raise ValueError("either a result or an error is needed")
+    raise Error("either a result or an error is needed")
   _check_shown(line["result"] or {})
   return line
 
 
 def _check_shown(result: dict) -> None:
-  """Raises ValueError if what the table of a sweep shows is no number; it may be missing."""
+  """Raises Error if what the table of a sweep shows is no number; it may be missing."""
   interval = result.get("speedup_interval")
   if interval is not None and not (isinstance(interval, list) and len(interval) == 2):
-    raise ValueError("no fitting 'speedup_interval'")
+    raise Error("no fitting 'speedup_interval'")
   for value in (*map(result.get, NUMBERS), *(interval or ())):
     if value is not None and type(value) not in (int, float):
-      raise ValueError(f"{value!r:.60} where a number should be")
+      raise Error(f"{value!r:.60} where a number should be")
   if not isinstance(result.get("identical_to_baseline"), (bool, type(None))):
-    raise ValueError("no fitting 'identical_to_baseline'")
+    raise Error("no fitting 'identical_to_baseline'")

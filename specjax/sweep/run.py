@@ -15,6 +15,7 @@ from specjax.sweep import header
 from specjax.sweep.locks import Claims
 from specjax.sweep.plan import Cell, Plan
 from specjax.sweep.results import Results, Writer
+from specjax.types import Error
 
 _NOT_KEPT = ("manifest", "inputs", "text")  # the first two stand in sweep.json, once for all cells
 _LONGEST = 2000  # characters of an error; those of a compiler know no end
@@ -64,7 +65,7 @@ def run(
     of the axes too), and the ids that had a result before.
 
   Raises:
-    ValueError: the folder is of another sweep; a model cannot be loaded, or cannot do what a cell
+    Error: the folder is of another sweep; a model cannot be loaded, or cannot do what a cell
       asks for; another process has this worker's file.
     OSError: a result cannot be written. Those before it are safe.
   """
@@ -72,7 +73,7 @@ def run(
   with Claims(folder / "claims") as claims:
     if not claims.take(pathlib.Path(worker.file).stem):
       holder = claims.holder(pathlib.Path(worker.file).stem)
-      raise ValueError(
+      raise Error(
           f"{folder / worker.file} is being written by {holder}. Wait for it, or share the grid: "
           "--num_workers=N, with another --worker_index for each process")
     results = Results(folder, listener.warn)

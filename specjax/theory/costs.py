@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from specjax.theory import speed
+from specjax.types import Error
 
 # The longest draft looked for; with the last token it fills the window of strict mode.
 MOST_GAMMA = 7
@@ -31,11 +32,11 @@ def window_cost(costs: Costs, width: int) -> float:
   """V(width), interpolated between measured widths.
 
   Raises:
-    ValueError: outside of the measured widths.
+    Error: outside of the measured widths.
   """
   widths = sorted(costs.window)
   if not widths[0] <= width <= widths[-1]:
-    raise ValueError(
+    raise Error(
         f"V was measured for {widths[0]} to {widths[-1]} rows, not for {width}: "
         "there is no cost to predict from.")
   return float(np.interp(width, widths, [costs.window[n] for n in widths]))
@@ -52,7 +53,7 @@ def predict(costs: Costs, alpha: float, gamma: int, drafting: float = 1.0) -> fl
       If no row has one, the target scores a single token of each.
 
   Raises:
-    ValueError: alpha or drafting outside [0, 1], gamma < 0 or beyond the measured widths.
+    Error: alpha or drafting outside [0, 1], gamma < 0 or beyond the measured widths.
   """
   if gamma == 0:
     return 1.0
@@ -77,7 +78,7 @@ def break_even(costs: Costs, gamma: int, drafting: float = 1.0) -> float:
 def _round(costs: Costs, gamma: int, drafting: float) -> float:
   """The cost of a round relative to a round of plain decoding."""
   if not 0 <= drafting <= 1:
-    raise ValueError(f"drafting must be a part of the rounds, from 0 to 1; got {drafting}.")
+    raise Error(f"drafting must be a part of the rounds, from 0 to 1; got {drafting}.")
   scored = 1 - (1 - drafting) ** costs.rows  # some row has a draft, if rows are independent
   passes = scored * window_cost(costs, gamma + 1) + 1 - scored
   return (passes + gamma * costs.draft_step + costs.overhead) / (1 + costs.plain_overhead)

@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from specjax.types import Error
+
 _INF = float("inf")
 _BOUNDS = {
     "alpha": (0, 1, "a probability in [0, 1]"),
@@ -26,7 +28,7 @@ def read(**values):
   """(namespace, arrays): NumPy or jax.numpy, and the values as floating arrays of it, in order.
 
   Raises:
-    ValueError: a value outside of its bounds, or NaN. Values traced by JAX are not looked at.
+    Error: a value outside of its bounds, or NaN. Values traced by JAX are not looked at.
   """
   for name, value in values.items():
     _check(name, value)
@@ -44,4 +46,4 @@ def _check(name, value):
   low, high, meaning = _BOUNDS[name]
   numbers = np.asarray(value)
   if not ((numbers >= low) & (numbers <= high)).all():  # also catches NaN
-    raise ValueError(f"{name} must be {meaning}; got {value}.")
+    raise Error(f"{name} must be {meaning}; got {value}.")

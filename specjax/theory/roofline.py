@@ -11,6 +11,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from specjax.theory.devices import Device, DEVICES
+from specjax.types import Error
 
 
 class Attention(NamedTuple):
@@ -56,18 +57,18 @@ def roofline(device: str | Device, parameters: float, dtype: str = "bfloat16", b
     attention: the shape of the cache; required if context > 0.
 
   Raises:
-    ValueError: an unknown device, a dtype without a published peak, a number out of range.
+    Error: an unknown device, a dtype without a published peak, a number out of range.
   """
   device = _device(device)
   if dtype not in device.peak:
-    raise ValueError(
+    raise Error(
         f"{device.name} has no published peak for dtype {dtype}; there is {sorted(device.peak)}.")
   if not (parameters > 0 and batch >= 1 and rows >= 1 and context >= 0):  # also catches NaN
-    raise ValueError(
+    raise Error(
         "parameters must be positive, batch and rows at least 1 and context at least 0; got "
         f"{parameters}, {batch}, {rows}, {context}.")
   if context and attention is None:
-    raise ValueError("a context needs `attention`: the cache has layers, heads and a head size.")
+    raise Error("a context needs `attention`: the cache has layers, heads and a head size.")
   shape = attention or Attention(0, 0, 0, 0)
   width = jnp.dtype(dtype).itemsize
   weight_bytes = parameters * width
@@ -87,6 +88,6 @@ def _device(device: str | Device) -> Device:
   if isinstance(device, Device):
     return device
   if device not in DEVICES:
-    raise ValueError(
+    raise Error(
         f"there is no device {device!r}; known are {sorted(DEVICES)}, or pass a Device.")
   return DEVICES[device]

@@ -6,6 +6,8 @@ Decoding", NeurIPS 2024, arXiv 2402.12374, section 3.1 and algorithm 1.
 
 import numpy as np
 
+from specjax.types import Error
+
 
 def tree_value(acceptance, nodes: int, depth: int | None = None) -> np.ndarray:
   """Tokens per target pass of the best tree of at most 1 .. nodes nodes, float64[nodes].
@@ -22,15 +24,15 @@ def tree_value(acceptance, nodes: int, depth: int | None = None) -> np.ndarray:
     depth: the largest number of drafted tokens on a path; no limit if None.
 
   Raises:
-    ValueError: probabilities that are negative or sum to more than 1, nodes < 1, depth < 0.
+    Error: probabilities that are negative or sum to more than 1, nodes < 1, depth < 0.
   """
   acceptance = np.asarray(acceptance, np.float64)
   if acceptance.ndim != 1 or (acceptance < 0).any() or not acceptance.sum() <= 1 + 1e-9:
-    raise ValueError(
+    raise Error(
         "acceptance must be float[B], the probabilities of moving to child 1 .. B of a node, which "
         f"are at least 0 and sum to at most 1; got {acceptance}.")
   if nodes < 1 or (depth is not None and depth < 0):
-    raise ValueError(f"nodes must be at least 1 and depth at least 0; got {nodes} and {depth}.")
+    raise Error(f"nodes must be at least 1 and depth at least 0; got {nodes} and {depth}.")
   levels = nodes - 1 if depth is None else min(depth, nodes - 1)
   below = np.full(nodes + 1, -np.inf)  # the best tree of n nodes with no level below its root
   below[1] = 1

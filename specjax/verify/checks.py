@@ -11,13 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import checkify
 
-from specjax.types import Array, Draft, ROOT
+from specjax.types import Array, Draft, Error, ROOT
 
 _MASS_TOLERANCE = 1e-3  # of a row's total probability; float32 sums over 1e5 tokens stay well below
 
 
 def check(draft: Draft, log_p: Array, trees: bool, depth: int | None = None) -> None:
-  """Raises ValueError if a draft and the target's laws cannot be judged by a rule.
+  """Raises Error if a draft and the target's laws cannot be judged by a rule.
 
   Args:
     draft: the draft of one row.
@@ -60,10 +60,10 @@ def check(draft: Draft, log_p: Array, trees: bool, depth: int | None = None) -> 
 
 def _check_shapes(draft: Draft, log_p: Array) -> None:
   if log_p.ndim != 2:
-    raise ValueError(
+    raise Error(
         f"log_p must be float[N + 1, V] for one row, got shape {log_p.shape}; vmap over batches.")
   if 0 in log_p.shape:
-    raise ValueError(
+    raise Error(
         f"log_p must be float[N + 1, V] with at least the row of the root and one token, got shape "
         f"{log_p.shape}.")
   nodes, vocab = log_p.shape[0] - 1, log_p.shape[1]
@@ -71,24 +71,24 @@ def _check_shapes(draft: Draft, log_p: Array) -> None:
   for name, shape in expected.items():
     value = getattr(draft, name)
     if value is not None and value.shape != shape:
-      raise ValueError(
+      raise Error(
           f"draft.{name} has shape {value.shape}, but log_p {log_p.shape} asks for {shape}: a "
           "draft of N nodes needs N + 1 rows of log_p, the last of them for the bonus token.")
 
 
 def _check_dtypes(draft: Draft, log_p: Array) -> None:
   if draft.log_q is not None and draft.log_q.dtype != log_p.dtype:
-    raise ValueError(
+    raise Error(
         f"draft.log_q is {draft.log_q.dtype} and log_p {log_p.dtype}; laws must share one dtype.")
   if log_p.dtype not in (jnp.float32, jnp.float64):  # narrower ones do not hold a law's sum
-    raise ValueError(
+    raise Error(
         f"log_p {log_p.shape} is {log_p.dtype}, but laws are float32 or float64; logits.log_law "
         "widens narrower logits.")
   kinds = {"tokens": jnp.integer, "parents": jnp.integer, "valid": jnp.bool_}
   for name, kind in kinds.items():
     value = getattr(draft, name)
     if not jnp.issubdtype(value.dtype, kind):
-      raise ValueError(
+      raise Error(
           f"draft.{name} {value.shape} must be {'bool' if kind is jnp.bool_ else 'int32'}, got "
           f"{value.dtype}.")
 
@@ -108,23 +108,23 @@ def _is_law(rows: Array, wanted: Array | None) -> Array:
 
 
 def check_values(message: str, ok: Array) -> None:
-  """Raises ValueError unless all is true; under a trace it is a `checkify.debug_check`."""
+  """Raises Error unless all is true; under a trace it is a `checkify.debug_check`."""
   if isinstance(ok, jax.core.Tracer):
     checkify.debug_check(ok.all(), message)
   elif not np.asarray(ok).all():
-    raise ValueError(message)
+    raise Error(message)
 
 
 def check_position_keys(keys: Array) -> None:
-  """Raises ValueError unless a coupled rule was handed key[depth + 1]."""
+  """Raises Error unless a coupled rule was handed key[depth + 1]."""
   if keys.ndim != 1:
-    raise ValueError(
+    raise Error(
         "A coupled rule reads the keys of positions, key[depth + 1], got "
         f"{keys.dtype}{keys.shape}; keys.positions makes them.")
 
 
 def check_chains(draft: Draft, rule: str) -> None:
-  """Raises ValueError if a draft branches below the root."""
+  """Raises Error if a draft branches below the root."""
   index = jnp.arange(draft.tokens.shape[0], dtype=jnp.int32)
   siblings = (draft.parents[:, None] == draft.parents[None, :]) & (index[:, None] != index[None, :])
   check_values(
@@ -134,10 +134,10 @@ def check_chains(draft: Draft, rule: str) -> None:
 
 
 def check_scalars(formula) -> None:
-  """Raises ValueError if a rule with a number for each row of a batch is to judge one row."""
+  """Raises Error if a rule with a number for each row of a batch is to judge one row."""
   for number in jax.tree.leaves(formula):
     if np.ndim(number):
-      raise ValueError(
+      raise Error(
           f"The rule holds an array of shape {np.shape(number)}, one number for each row of a "
           "batch, and judges one row: map over the rule as well, jax.vmap(judge, (0, 0, ...)).")
 
@@ -146,12 +146,12 @@ def check_number(name: str, value, low: float, high: float):
   """A rule's number as an array that takes the precision in use when it is called.
 
   Raises:
-    ValueError: an element outside of [low, high]; a traced value passes unchecked.
+    Error: an element outside of [low, high]; a traced value passes unchecked.
   """
   if isinstance(value, jax.Array):
     known = not isinstance(value, jax.core.Tracer)
   else:
     value, known = np.asarray(value, np.float64), True
   if known and not np.all((np.asarray(value) >= low) & (np.asarray(value) <= high)):
-    raise ValueError(f"{name} must lie in [{low}, {high}], got {value}.")
+    raise Error(f"{name} must lie in [{low}, {high}], got {value}.")
   return value

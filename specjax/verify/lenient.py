@@ -6,7 +6,7 @@ Leviathan, Kalman, Matias, ICML 2023, arXiv 2211.17192, appendix A.5.
 import jax.numpy as jnp
 from jax.tree_util import Partial
 
-from specjax.types import Array, Draft
+from specjax.types import Array, Draft, Error
 from specjax.verify import checks, parts
 from specjax.verify.rule import Judgement, Rule
 from specjax.verify.token import token
@@ -26,11 +26,11 @@ def lenient(factor: float, rule: Rule = token()) -> Rule:
     rule: the rule that judges, not a coupled one.
 
   Raises:
-    ValueError: a factor outside of (0, 1], or a coupled rule.
+    Error: a factor outside of (0, 1], or a coupled rule.
   """
   factor = checks.check_number("factor", factor, _SMALLEST, 1)
   if rule.coupled:
-    raise ValueError("lenient scales the draft's law, and a coupled rule does not read it.")
+    raise Error("lenient scales the draft's law, and a coupled rule does not read it.")
   return Rule(
       Partial(_judge, factor, rule), lossless=False, coupled=False, trees=rule.trees,
       bottom_up=rule.bottom_up)

@@ -14,7 +14,7 @@ from jax.tree_util import Partial
 
 from specjax.logits import total
 from specjax.trees import order
-from specjax.types import Array, Draft
+from specjax.types import Array, Draft, Error
 from specjax.verify import parts, residuals
 from specjax.verify.rule import Judgement, Rule
 
@@ -35,10 +35,10 @@ def specinfer(width: int = 3) -> Rule:
       independently from one law all orders have the same one.
 
   Raises:
-    ValueError: a width that is not in 1 .. 5.
+    Error: a width that is not in 1 .. 5.
   """
   if width not in range(1, 6):
-    raise ValueError(f"specinfer sums over width! orders, so width must be in 1 .. 5, got {width}.")
+    raise Error(f"specinfer sums over width! orders, so width must be in 1 .. 5, got {width}.")
   return Rule(Partial(_Judge(width)), lossless=True, coupled=False, trees=True, bottom_up=False)
 
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jax.tree_util import Partial
 
 from specjax.trees import order
-from specjax.types import Array, Draft
+from specjax.types import Array, Draft, Error
 from specjax.verify import walk
 from specjax.verify.rule import Judgement, Rule
 
@@ -24,14 +24,14 @@ def where(mask: Array, rule_a: Rule, rule_b: Rule) -> Rule:
     rule_b: the other; coupled if and only if `rule_a` is.
 
   Raises:
-    ValueError: a mask that is not boolean, or a coupled rule beside one that flips coins: the first
+    Error: a mask that is not boolean, or a coupled rule beside one that flips coins: the first
       wants the keys of positions, the second that of the round.
   """
   mask = jnp.asarray(mask)
   if mask.dtype != bool:
-    raise ValueError(f"where takes a mask bool[] or bool[B], got {mask.dtype}{mask.shape}.")
+    raise Error(f"where takes a mask bool[] or bool[B], got {mask.dtype}{mask.shape}.")
   if rule_a.coupled != rule_b.coupled:
-    raise ValueError(
+    raise Error(
         "where cannot mix a coupled rule with one that flips coins: the first reads the keys of "
         "positions, the second the key of the round.")
   return Rule(

@@ -17,6 +17,7 @@ CASES = {
     "file": ["--out=@/a/b"],
     "mistake": ["--what=mistake", "--json"],
     "bug": ["--what=bug"],
+    "bug of ours": ["--what=bug of ours"],
     "bug of jax": ["--what=bug of jax"],
     "interrupt": ["--what=interrupt"],
     "no configuration": ["--config.gamma=1"],
@@ -55,7 +56,7 @@ def test_a_mistake_is_one_paragraph(outcomes):
   assert outcomes["mistake"] == (2, "", "toy_experiment: error: this is not how it is done\n")
 
 
-@pytest.mark.parametrize("case", ["bug", "bug of jax"])
+@pytest.mark.parametrize("case", ["bug", "bug of ours", "bug of jax"])
 def test_a_bug_shows_its_traceback(outcomes, case):
   code, _, err = outcomes[case]
   assert code == 1 and "Traceback" in err and "toy_experiment.py" in err

@@ -4,12 +4,15 @@ import errno
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from absl import flags
 
+from specjax import decode, logits
 from specjax.launch import errors
 from specjax.launch.config import DecodeConfig
 from specjax.loading import load, LoadError
+from specjax.types import Error
 
 
 def caught(call) -> BaseException:
@@ -21,20 +24,18 @@ def caught(call) -> BaseException:
 
 
 @pytest.mark.parametrize("call, expected", [
-    (lambda: DecodeConfig(gamma=-1), True),  # raised by a line of ours
+    (lambda: DecodeConfig(gamma=-1), True),
     (lambda: load("/no/such/model"), True),
+    (lambda: logits.temperature(-1), True),
+    (lambda: decode.check_finite(np.array([True]), np.array([3])), True),
     (lambda: open("/no/such/file"), True),
     (lambda: jnp.zeros(3).reshape(2, 2), False),  # a ValueError or TypeError out of jax
     (lambda: DecodeConfig(gama=1), False),
     (lambda: dict()["key"], False),
-    (lambda: int("x"), False),  # a ValueError, but no `raise` of ours
+    (lambda: int("x"), False),
 ])
 def test_a_bug_keeps_its_traceback(call, expected):
   assert errors.is_user_error(caught(call)) is expected
-
-
-def test_an_error_without_a_traceback_is_a_bug():
-  assert not errors.is_user_error(ValueError("made, not raised"))
 
 
 def test_flag_errors_are_the_users():
@@ -48,12 +49,12 @@ def test_too_little_memory_is_the_users():
 
 
 @pytest.mark.parametrize("error, text", [
-    (ValueError("two\n   lines"), "two lines"),
+    (Error("two\n   lines"), "two lines"),
     (LoadError("file.gguf: too short"), "file.gguf: too short"),
     (OSError(errno.ENOENT, "No such file", "a.jsonl"), "a.jsonl: No such file"),
     (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
     (KeyError("no key `x`"), "no key `x`"),
-    (ValueError(), "ValueError"),
+    (Error(), "Error"),
     (MemoryError("3 GiB"), "out of memory: choose a smaller model, batch_size, max_new_tokens or "
                            "gamma (3 GiB)"),
 ])

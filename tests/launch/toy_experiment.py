@@ -3,16 +3,20 @@
 from absl import flags
 
 from specjax.launch import app
+from specjax.types import Error
 
 _WHAT = flags.DEFINE_enum(
-    "what", "result", ["result", "failure", "mistake", "bug", "bug of jax", "interrupt"], "to do")
+    "what", "result", ["result", "failure", "mistake", "bug", "bug of ours", "bug of jax",
+                       "interrupt"], "to do")
 
 
 def main(_):
   if _WHAT.value == "mistake":
-    raise ValueError("this is\n  not how it is done")
+    raise Error("this is\n  not how it is done")
   if _WHAT.value == "bug":
     return {}["absent"]
+  if _WHAT.value == "bug of ours":
+    raise ValueError("the arithmetic of the library is wrong")
   if _WHAT.value == "bug of jax":
     import jax.numpy as jnp
     return jnp.zeros(3).reshape(2, 2)
