@@ -1,15 +1,21 @@
-"""Package metadata. Everything is here; there is no [project] table beside it."""
+"""Package metadata. Everything is here but the version; there is no [project] table beside it."""
 
 import pathlib
+import re
 
 from setuptools import find_packages, setup
 
+ROOT = pathlib.Path(__file__).parent
+# `specjax.__version__`, read as text: the package's dependencies may not be installed yet.
+VERSION, = re.findall(
+    r'^__version__ = "(.+?)"', (ROOT / "specjax" / "__init__.py").read_text("utf-8"), re.M)
+
 setup(
     name="specjax",
-    version="0.1.0",
+    version=VERSION,
     description=(
         "Speculative decoding in JAX: rules with exact proofs, seed-exact text, honest speed."),
-    long_description=(pathlib.Path(__file__).parent / "README.md").read_text(encoding="utf-8"),
+    long_description=(ROOT / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     license_files=["LICENSE"],
@@ -21,7 +27,7 @@ setup(
     python_requires=">=3.11",
     packages=find_packages(include=[
         part for name in ("specjax", "experiments", "configs") for part in (name, f"{name}.*")]),
-    package_data={"specjax": ["data/*"]},
+    package_data={"specjax": ["data/*", "py.typed"]},
     install_requires=[
         "jax>=0.10",
         "flax>=0.12",

@@ -4,3 +4,12 @@ from specjax.loading.default import default_model
 from specjax.loading.error import LoadError
 from specjax.loading.model import check_same_vocabulary, load, Model
 from specjax.loading.tokenizer import Tokenizer
+
+__all__ = [
+    "LoadError",
+    "Model",
+    "Tokenizer",
+    "check_same_vocabulary",
+    "default_model",
+    "load",
+]

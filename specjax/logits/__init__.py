@@ -14,3 +14,28 @@ from specjax.logits.reduce import total
 from specjax.logits.select import argmax
 from specjax.logits.transform import chain, forbid, reads_counts, temperature, uses_counts
 from specjax.logits.truncate import min_p, top_k, top_p
+
+__all__ = [
+    "argmax",
+    "chain",
+    "draw",
+    "forbid",
+    "frequency_penalty",
+    "intersect",
+    "log_law",
+    "log_residual",
+    "min_p",
+    "noise",
+    "presence_penalty",
+    "reads_counts",
+    "repetition_penalty",
+    "residual",
+    "sample",
+    "temperature",
+    "token_counts",
+    "top_k",
+    "top_p",
+    "total",
+    "tv",
+    "uses_counts",
+]

@@ -1,0 +1,3 @@
+"""Training of drafters."""
+
+__all__: list[str] = []
