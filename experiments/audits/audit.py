@@ -161,7 +161,7 @@ def _gap(subject, case, key, row, answer) -> float:
   state = decode.autoregressive(target, logits.chain()).init(
       subject.params, text, np.array([text.shape[1]]))
   output = target.forward(
-      subject.params, state.cache, text[:, -1:], state.lengths - 1, None, None)
+      subject.params, state.cache, text[:, -1:], state.lengths - 1)
   transform = logits.temperature(case.temperature)
   if case.temperature == 0:
     scores = output.logits[0, 0]

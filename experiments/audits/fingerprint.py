@@ -20,7 +20,8 @@ def fingerprinted(target: Target) -> Target:
   """
   return Target(
       init=Partial(_init, target), forward=Partial(_forward, target),
-      commit=Partial(_commit, target), vocab_size=target.vocab_size, max_length=target.max_length)
+      commit=Partial(_commit, target), vocab_size=target.vocab_size, max_length=target.max_length,
+      captures=target.captures)
 
 
 def fingerprint(logits: Array) -> Array:
@@ -37,11 +38,12 @@ def _init(target: Target, params: PyTree, batch: int, capacity: int) -> tuple:
 
 def _forward(
     target: Target, params: PyTree, cache: tuple, tokens: Array, lengths: Array,
-    depths: Array | None, mask: Array | None) -> Output:
+    depths: Array | None = None, mask: Array | None = None) -> Output:
   inner, prints = cache
   output = target.forward(params, inner, tokens, lengths, depths, mask)
   write = jax.vmap(lambda row, new, start: lax.dynamic_update_slice(row, new, (start,)))
-  prints = write(prints, fingerprint(output.logits), lengths)
+  start = lengths if mask is None else lengths + mask.shape[2] - mask.shape[1]
+  prints = write(prints, fingerprint(output.logits), start)
   return Output(output.logits, output.features, (output.cache, prints))
 
 

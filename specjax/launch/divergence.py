@@ -43,6 +43,6 @@ def _margin(setup: Setup, text: list[int]) -> float:
   state = setup.plain.init(setup.params, padded, lengths)
   last = jnp.asarray(padded[:, -1:])
   output = setup.plain.target.forward(
-      setup.params.target, state.cache, last, state.lengths - 1, None, None)
+      setup.params.target, state.cache, last, state.lengths - 1)
   top = np.asarray(jax.lax.top_k(output.logits[0, 0], 2)[0])
   return float(top[0] - top[1])

@@ -10,16 +10,17 @@ def visible(lengths: Array, mask: Array | None, width: int, capacity: int) -> Ar
   """Which cache slots each of the `width` new tokens sees, bool[B, T, S].
 
   Args:
-    lengths: int32[B], cached tokens; the new ones stand in the slots after them.
-    mask: bool[B, T, T], who sees whom among the new tokens; None is causal.
+    lengths: int32[B], tokens of the text, all of them seen.
+    mask: bool[B, T, W], which of the W slots behind the text each token sees; None is causal.
     width: T.
     capacity: S.
   """
-  place = jnp.arange(capacity)[None] - lengths[:, None]  # [B, S]: place among the new tokens
+  place = jnp.arange(capacity)[None] - lengths[:, None]  # [B, S]: place behind the text
   if mask is None:
     return place[:, None] <= jnp.arange(width)[None, :, None]
-  among = jnp.take_along_axis(mask, place.clip(0, width - 1)[:, None], axis=2)
-  return (place < 0)[:, None] | (among & (place < width)[:, None])
+  slots = mask.shape[2]
+  behind = jnp.take_along_axis(mask, place.clip(0, slots - 1)[:, None], axis=2)
+  return (place < 0)[:, None] | (behind & (place < slots)[:, None])
 
 
 def attend(queries: Array, cache: LayerCache, sees: Array) -> Array:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.tree_util import Partial
 
+from specjax.models import window
 from specjax.trees import chains
 from specjax.types import Array, Context, Drafter, Error, Output, Params, Proposal, PyTree, Target
 
@@ -60,28 +61,32 @@ def _forward(
     logits: Array, params: PyTree, cache: Array, tokens: Array, lengths: Array,
     depths: Array | None = None, mask: Array | None = None) -> Output:
   del params
-  width = tokens.shape[1]
+  batch, width = tokens.shape
+  slots = window.slots(tokens, depths, mask, cache.shape[1])
   if depths is None:
     depths = jnp.broadcast_to(jnp.arange(width), tokens.shape)
-    mask = jnp.broadcast_to(jnp.tril(jnp.ones((width, width), bool)), (*tokens.shape, width))
-  read = lambda *row: _read(logits, _contexts(*row, logits.ndim - 1), width)
-  scores = jax.vmap(read)(cache, tokens, lengths, depths, mask)
+  if mask is None:
+    mask = jnp.broadcast_to(jnp.tril(jnp.ones((width, width), bool)), (batch, width, width))
   write = lambda row, new, start: lax.dynamic_update_slice(row, new, (start,))
-  return Output(scores, None, jax.vmap(write)(cache, tokens, lengths))
+  cache = jax.vmap(write)(cache, tokens, lengths + slots - width)
+  read = lambda *row: _read(logits, _contexts(*row, logits.ndim - 1), width)
+  return Output(jax.vmap(read)(cache, lengths, depths, mask), None, cache)
 
 
 def _contexts(
-    text: Array, tokens: Array, length: Array, depths: Array, mask: Array, order: int
-) -> tuple[Array, ...]:
+    text: Array, length: Array, depths: Array, mask: Array, order: int) -> tuple[Array, ...]:
   """The last `order` tokens up to and including each new token: `order` arrays int32[T]."""
+  behind = lax.dynamic_slice(text, (length,), (mask.shape[1],))  # int32[W]
+  # Parents come before children, so a token's ancestor k steps up is the k-th seen slot from the
+  # right. Its depth would say the same, but the depths of earlier passes are not kept.
+  steps_up = mask[:, ::-1].cumsum(1)[:, ::-1] - 1
   context = []
   for back in reversed(range(order)):
-    depth = depths - back
-    here = mask & (depths[None, :] == depth[:, None])  # the ancestor that stands there
-    new = jnp.where(here, tokens[None, :], 0).sum(-1, dtype=jnp.int32)
-    place = length + depth
+    ancestor = mask & (steps_up == back)
+    new = jnp.where(ancestor, behind, 0).sum(-1, dtype=jnp.int32)
+    place = length + depths - back
     old = jnp.where(place >= 0, text[jnp.maximum(place, 0)], 0)
-    context.append(jnp.where(depth >= 0, new, old))
+    context.append(jnp.where(ancestor.any(-1), new, old))
   return tuple(context)
 
 

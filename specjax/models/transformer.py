@@ -15,11 +15,12 @@ import functools
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+from jax.tree_util import Partial
 
-from specjax.models import attention, cache as cache_lib, rope
+from specjax.models import attention, cache as cache_lib, rope, window
 from specjax.models.config import ModelConfig
 from specjax.models.layers import product, project, rms_norm
-from specjax.types import Array, Error, Output, PyTree, Target
+from specjax.types import Array, Error, Output, PyTree, Static, Target
 
 _matrix = nn.initializers.variance_scaling(1.0, "fan_in", "normal", in_axis=1, out_axis=0)
 
@@ -30,9 +31,9 @@ class Block(nn.Module):
   config: ModelConfig
 
   @nn.compact
-  def __call__(self, x, layer_cache, lengths, rotation, sees):
+  def __call__(self, x, layer_cache, start, rotation, sees):
     norm = self._norm("attn_norm", self.config.hidden_size)
-    y, layer_cache = self._attention(norm(x), layer_cache, lengths, rotation, sees)
+    y, layer_cache = self._attention(norm(x), layer_cache, start, rotation, sees)
     x = x + y
     norm = self._norm("mlp_norm", self.config.hidden_size)
     return x + self._mlp(norm(x)), layer_cache
@@ -47,7 +48,7 @@ class Block(nn.Module):
       return weights, None
     return weights, self.param(f"{name}_bias", nn.initializers.zeros, (rows,), self.config.dtype)
 
-  def _attention(self, x, layer_cache, lengths, rotation, sees):
+  def _attention(self, x, layer_cache, start, rotation, sees):
     c = self.config
     q_rows, kv_rows = c.num_heads * c.head_dim, c.num_kv_heads * c.head_dim
     weights, bias = self._weights("qkv", q_rows + 2 * kv_rows, c.hidden_size, c.qkv_bias)
@@ -60,7 +61,7 @@ class Block(nn.Module):
     entries = cache_lib.LayerCache(rope.rotate(k, rotation), v)
     layer_cache = jax.tree.map(
         lambda slots, new: cache_lib.write(
-            slots, new.transpose(2, 0, 3, 1).reshape(-1, width, c.head_dim), lengths),
+            slots, new.transpose(2, 0, 3, 1).reshape(-1, width, c.head_dim), start),
         layer_cache, entries)
     mixed = attention.attend(rope.rotate(q, rotation), layer_cache, sees)
     weights, bias = self._weights("out", c.hidden_size, q_rows, c.out_bias)
@@ -77,28 +78,29 @@ class Transformer(nn.Module):
 
   config: ModelConfig
   layers: int
-  capture: tuple[int, ...] = ()
+  captures: tuple[int, ...] = ()
 
   @nn.compact
-  def __call__(self, tokens, cache, lengths, depths, mask) -> Output:
+  def __call__(self, tokens, cache, lengths, depths=None, mask=None) -> Output:
     c = self.config
     table = (c.vocab_size, c.hidden_size)
     embedding = self.param("embedding", nn.initializers.normal(0.02), table, c.dtype)
     batch, width = tokens.shape
     sees = attention.visible(lengths, mask, width, cache[0].keys.shape[1])
+    start = lengths if mask is None else lengths + mask.shape[2] - width
     depths = jnp.arange(width, dtype=jnp.int32)[None] if depths is None else depths
     rotation = rope.rotation(c, lengths[:, None] + depths)
 
     x = embedding[tokens.reshape(-1)].T
     states, layer_caches = [x], list(cache)
     for i in range(self.layers):
-      x, layer_caches[i] = Block(c, name=f"layer_{i}")(x, cache[i], lengths, rotation, sees)
+      x, layer_caches[i] = Block(c, name=f"layer_{i}")(x, cache[i], start, rotation, sees)
       states.append(x)
     scale = self.param("final_norm", nn.initializers.ones, (c.hidden_size,), c.dtype)
     x = states[-1] = rms_norm(x, scale, c.norm_eps)  # Hugging Face too lists the normed one
     head = embedding if c.tied_head else self.param("head", _matrix, table, c.dtype)
     logits = _rows(product(head, x)).reshape(batch, width, -1)
-    features = [states[i].T.reshape(batch, width, -1) for i in self.capture]
+    features = [states[i].T.reshape(batch, width, -1) for i in self.captures]
     return Output(logits, jnp.stack(features, 2) if features else None, tuple(layer_caches))
 
 
@@ -111,22 +113,22 @@ def _rows(logits: Array) -> Array:
   return jax.lax.optimization_barrier(logits).T
 
 
-def target(config: ModelConfig, capture: tuple[int, ...] = ()) -> Target:
+def target(config: ModelConfig, captures: tuple[int, ...] = ()) -> Target:
   """The whole decoder as a `Target`; equal arguments give the same record, so jit never retraces.
 
   Args:
     config: The shape of the model.
-    capture: Hidden states to return as `Output.features`, float[B, T, C, H] in the model's dtype,
+    captures: Hidden states to return as `Output.features`, float[B, T, C, H] in the model's dtype,
       counted as Hugging Face's `hidden_states`: 0 is the embedding, i the output of layer i - 1,
       and num_layers the last layer's output after the final norm.
 
   Raises:
     Error: a captured id is not in 0 .. num_layers.
   """
-  wrong = [i for i in capture if not 0 <= i <= config.num_layers]
+  wrong = [i for i in captures if not 0 <= i <= config.num_layers]
   if wrong:
-    raise Error(f"capture ids must lie in 0..{config.num_layers}, got {wrong}.")
-  return _target(config, config.num_layers, tuple(capture))
+    raise Error(f"captures must be hidden states 0..{config.num_layers} of the model, got {wrong}.")
+  return _target(config, config.num_layers, tuple(captures))
 
 
 def early_exit(config: ModelConfig, layers: int) -> Target:
@@ -144,12 +146,12 @@ def early_exit(config: ModelConfig, layers: int) -> Target:
 
 
 @functools.lru_cache(maxsize=None)
-def _target(config: ModelConfig, layers: int, capture: tuple[int, ...]) -> Target:
-  model = Transformer(config, layers, capture)
-  pure = lambda f: jax.tree_util.Partial(functools.partial(f, model))
+def _target(config: ModelConfig, layers: int, captures: tuple[int, ...]) -> Target:
+  model = Transformer(config, layers, captures)
   return Target(
-      init=pure(_init), forward=pure(_forward), commit=pure(_commit),
-      vocab_size=config.vocab_size, max_length=config.max_length)
+      init=Partial(Static(_init, model)), forward=Partial(Static(_forward, model)),
+      commit=Partial(Static(_commit, model)), vocab_size=config.vocab_size,
+      max_length=config.max_length, captures=captures)
 
 
 def _init(model, params, batch, capacity):
@@ -157,10 +159,8 @@ def _init(model, params, batch, capacity):
   return cache_lib.empty(model.config, batch, capacity)
 
 
-def _forward(model, params, cache, tokens, lengths, depths, mask):
-  capacity = cache[0].keys.shape[1]
-  if tokens.shape[1] > capacity:
-    raise Error(f"{tokens.shape[1]} new tokens do not fit a cache of {capacity} slots.")
+def _forward(model, params, cache, tokens, lengths, depths=None, mask=None):
+  window.slots(tokens, depths, mask, cache[0].keys.shape[1])
   return model.apply({"params": params}, tokens, cache, lengths, depths, mask)
 
 
@@ -174,7 +174,7 @@ def init_params(config: ModelConfig, key: Array) -> PyTree:
   tokens = jnp.zeros((1, 1), jnp.int32)
   model = Transformer(config, config.num_layers)
   cache = cache_lib.empty(config, 1, 1)
-  return model.init(key, tokens, cache, jnp.zeros(1, jnp.int32), None, None)["params"]
+  return model.init(key, tokens, cache, jnp.zeros(1, jnp.int32))["params"]
 
 
 def param_shapes(config: ModelConfig) -> PyTree:

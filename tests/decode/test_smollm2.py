@@ -60,7 +60,7 @@ class Setting:
     text = np.concatenate([self.prompts[row, :self.lengths[row]], answer]).astype(int)
     cache = self.target.init(self.params.target, 1, len(text))
     output = self.target.forward(
-        self.params.target, cache, text[None], np.zeros(1, np.int32), None, None)
+        self.params.target, cache, text[None], np.zeros(1, np.int32))
     best = np.sort(np.asarray(output.logits[0, -1]))[-2:]
     return best[1] - best[0]
 

@@ -32,7 +32,7 @@ def decoding(params, cache, tokens, lengths):
   """Rounds of greedy scoring in one loop, as a decoder runs them."""
   def round_(state):
     cache, tokens, lengths = state
-    output = TARGET.forward(params, cache, tokens, lengths, None, None)
+    output = TARGET.forward(params, cache, tokens, lengths)
     law = jax.nn.log_softmax(output.logits)
     return output.cache, jnp.argmax(law, -1).astype(jnp.int32), lengths + 1
 
@@ -63,7 +63,7 @@ def test_the_head_multiplies_columns(width):
 
 def test_a_pass_whose_logits_are_not_read_has_no_head():
   def reading(params, cache, tokens, lengths):
-    step = lambda s: (TARGET.forward(params, s[0], tokens, s[1], None, None).cache, s[1] + 64)
+    step = lambda s: (TARGET.forward(params, s[0], tokens, s[1]).cache, s[1] + 64)
     return lax.while_loop(lambda s: s[1][0] < 1024, step, (cache, lengths))
 
   text = compiled(reading, 1, 64).as_text()

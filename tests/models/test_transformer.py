@@ -136,8 +136,8 @@ def test_captured_states_are_counted_like_hidden_states():
 
 
 @pytest.mark.parametrize("make, message", [
-    (lambda: transformer.target(LLAMA, (0, 4)), r"0\.\.3, got \[4\]"),
-    (lambda: transformer.target(LLAMA, (-1,)), r"0\.\.3, got \[-1\]"),
+    (lambda: transformer.target(LLAMA, (0, 4)), r"0\.\.3 of the model, got \[4\]"),
+    (lambda: transformer.target(LLAMA, (-1,)), r"0\.\.3 of the model, got \[-1\]"),
     (lambda: transformer.early_exit(LLAMA, 0), r"1\.\.3, got 0"),
     (lambda: transformer.early_exit(LLAMA, 4), r"1\.\.3, got 4"),
 ])
@@ -152,13 +152,13 @@ def test_equal_configurations_never_trace_twice():
   @jax.jit
   def scored(target, params, cache, tokens):
     traces.append(1)
-    return target.forward(params, cache, tokens, jnp.zeros(1, jnp.int32), None, None).logits
+    return target.forward(params, cache, tokens, jnp.zeros(1, jnp.int32)).logits
 
   for _ in range(2):
-    target = transformer.target(toys.but(vocab_size=LLAMA.vocab_size), capture=(1,))
+    target = transformer.target(toys.but(vocab_size=LLAMA.vocab_size), captures=(1,))
     scored(target, PARAMS, target.init(PARAMS, 1, 8), tokens_of(1, 3))
   assert len(traces) == 1
-  assert transformer.target(LLAMA) is transformer.target(toys.but(), capture=())
+  assert transformer.target(LLAMA) is transformer.target(toys.but(), captures=())
   assert transformer.target(LLAMA) is not transformer.target(LLAMA, (1,))
 
 
@@ -210,7 +210,7 @@ def test_gradients_reach_every_parameter():
   def loss(params):
     cache = target.init(params, 2, 6)
     logits = target.forward(
-        params, cache, jnp.asarray(tokens), jnp.zeros(2, jnp.int32), None, None).logits
+        params, cache, jnp.asarray(tokens), jnp.zeros(2, jnp.int32)).logits
     return jnp.mean(jax.nn.log_softmax(logits)[..., 0])
 
   gradient = jax.jit(jax.grad(loss))(params)
