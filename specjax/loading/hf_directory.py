@@ -16,6 +16,7 @@ _INDEX = "model.safetensors.index.json"
 _SINGLE = "model.safetensors"
 _MAX_JSON = 1 << 26  # bytes; the tokenizers of large vocabularies have about 2^25
 _FLOATS = ("F32", "F16", "BF16")
+_INTEGERS = ("I64", "I32", "BOOL", "U8")
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -67,12 +68,16 @@ def shards(directory: Path) -> list[Path]:
   return paths
 
 
-def _lazy(path: Path, name: str, header) -> Tensor:
+def _lazy(path: Path, name: str, header, integers: tuple[str, ...]) -> Tensor:
   piece = header.get_slice(name)
-  if (dtype := piece.get_dtype()) not in _FLOATS:
+  if name in integers:
+    kinds, hint = _INTEGERS, ""
+  else:
+    kinds, hint = _FLOATS, " (quantised checkpoints are read from GGUF)"
+  if (dtype := piece.get_dtype()) not in kinds:
     raise LoadError(
-        f"{path}: the tensor {name} is stored as {dtype}; expected one of {', '.join(_FLOATS)} "
-        f"(quantised checkpoints are read from GGUF).")
+        f"{path}: the tensor {name} is stored as {dtype}; expected one of {', '.join(kinds)}"
+        f"{hint}.")
 
   def read():
     with safetensors.safe_open(path, "numpy") as file:
@@ -81,11 +86,15 @@ def _lazy(path: Path, name: str, header) -> Tensor:
   return Tensor(tuple(piece.get_shape()), read, str(path))
 
 
-def tensors(paths: list[Path]) -> dict[str, Tensor]:
+def tensors(paths: list[Path], integers: tuple[str, ...] = ()) -> dict[str, Tensor]:
   """The tensors of safetensors files by name, unread.
 
+  Args:
+    paths: the files.
+    integers: names of tensors that hold integers or booleans; all others hold floats.
+
   Raises:
-    LoadError: a file is missing or damaged, holds a type that is not a float, or repeats a name.
+    LoadError: a file is missing or damaged, holds another type, or repeats a name.
   """
   found = {}
   for path in paths:
@@ -94,7 +103,7 @@ def tensors(paths: list[Path]) -> dict[str, Tensor]:
         for name in header.keys():
           if name in found:
             raise LoadError(f"{path}: the tensor {name} is also in {found[name].file}.")
-          found[name] = _lazy(path, name, header)
+          found[name] = _lazy(path, name, header, integers)
     except (OSError, safetensors.SafetensorError) as error:
       raise LoadError(f"{path}: not a usable safetensors file: {error}.") from error
   return found
