@@ -23,7 +23,7 @@ from absl import flags
 
 from experiments.benchmarks import contest, export, kernels, passes, peers, tables
 from specjax import decode, keys, loading, logits, verify
-from specjax.launch import app, build, config as config_lib, play, prompts, record, registry
+from specjax.launch import app, build, config as config_lib, errors, play, prompts, record, registry
 from specjax.types import Error, Params
 
 SECTIONS = ("model", "peers", "logits", "verify")
@@ -87,7 +87,7 @@ def _refuse_unknown():
     raise Error(f"--section is one or more of {', '.join(SECTIONS)}, and --rule of the rules")
   for name in _SECTION.value:
     if name not in SECTIONS:
-      raise Error(f"--section: {name!r} is none{config_lib.nearest(name, SECTIONS)}")
+      raise Error(f"--section: {name!r} is none{errors.nearest(name, SECTIONS)}")
   for name in _RULE.value:
     registry.rule(name)
 

@@ -22,7 +22,7 @@ from absl import flags
 
 from specjax import exact
 from specjax.exact import drafts
-from specjax.launch import app, config, record, registry
+from specjax.launch import app, errors, record, registry
 from specjax.types import Error
 
 _RULE = flags.DEFINE_string(
@@ -61,7 +61,7 @@ def select(text: str) -> list[str]:
   for name in asked:
     if name.partition(":")[0] not in registry.RULES:
       raise Error(
-          f"--rule: there is no rule {name!r}{config.nearest(name, [*registry.RULES, 'all'])}")
+          f"--rule: there is no rule {name!r}{errors.nearest(name, [*registry.RULES, 'all'])}")
   return ["lenient:0.8" if name == "lenient" else name for name in asked]
 
 

@@ -19,7 +19,7 @@ import tqdm
 from absl import flags
 
 from experiments.papers import claim as claims_lib, PAPERS
-from specjax.launch import app, config
+from specjax.launch import app, errors
 from specjax.types import Error
 
 _PAPER = flags.DEFINE_string("paper", None, f"one source only: {', '.join(PAPERS)}")
@@ -48,7 +48,7 @@ def select(name: str | None) -> dict[str, claims_lib.Paper]:
   if name is None:
     return PAPERS
   if name not in PAPERS:
-    raise Error(f"--paper: there is no {name!r}{config.nearest(name, PAPERS)}")
+    raise Error(f"--paper: there is no {name!r}{errors.nearest(name, PAPERS)}")
   return {name: PAPERS[name]}
 
 

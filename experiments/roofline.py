@@ -23,7 +23,7 @@ from matplotlib.figure import Figure as Canvas
 
 from experiments.benchmarks import machine, tables
 from specjax import theory
-from specjax.launch import app, build, config as config_lib, record
+from specjax.launch import app, build, config as config_lib, errors, record
 from specjax.report import style
 from specjax.types import Error
 
@@ -124,7 +124,7 @@ def _model() -> dict:
 def _known(name: str) -> theory.Device:
   if name not in theory.DEVICES:
     raise Error(
-        f"--device: there is no {name!r}{config_lib.nearest(name, [*theory.DEVICES, CPU])}")
+        f"--device: there is no {name!r}{errors.nearest(name, [*theory.DEVICES, CPU])}")
   return theory.DEVICES[name]
 
 

@@ -6,7 +6,6 @@ else of the project sees one. `read` turns it into a `DecodeConfig` at once, and
 """
 
 import dataclasses
-import difflib
 import os
 import pathlib
 import re
@@ -16,6 +15,7 @@ import typing
 from absl import flags
 from ml_collections import config_dict, config_flags
 
+from specjax.launch.errors import closest, nearest
 from specjax.types import Error
 
 DTYPES = ("float32", "bfloat16")
@@ -92,16 +92,6 @@ def from_mapping(mapping, source: str = "config") -> DecodeConfig:
   return DecodeConfig(**{key: _whole_as_float(key, mapping[key]) for key in mapping})
 
 
-def nearest(word: str, known) -> str:
-  """A tail for an error message: the known word nearest to `word`, or all of them."""
-  close = _closest(word, known)
-  return f"; did you mean {close!r}?" if close else f"; known are {', '.join(sorted(known))}"
-
-
-def _closest(word: str, known) -> str | None:
-  return next(iter(difflib.get_close_matches(word, known, n=1)), None)
-
-
 def define(fallback: pathlib.Path | None = DEFAULT_FILE) -> flags.FlagHolder:
   """Defines --config with its --config.KEY overrides; `fallback` is read if no file is named."""
   keys = [f"{key.name}: {key.metadata['meaning']}" for key in dataclasses.fields(DecodeConfig)]
@@ -166,7 +156,7 @@ def unknown_key(error: AttributeError | KeyError) -> Error:
 def unknown_flag(error: flags.UnrecognizedFlagError) -> Error:
   """What absl says of an unknown flag, with how to write it if it is a key of the configuration."""
   keys = flags.FLAGS["config"].parser.keys if "config" in flags.FLAGS else ()
-  close = _closest(error.flagname, [key for key in keys if key not in flags.FLAGS])
+  close = closest(error.flagname, [key for key in keys if key not in flags.FLAGS])
   hint = f"; a key of the configuration is given as --config.{close}=VALUE" if close else ""
   return Error(f"{error}{hint}")
 
@@ -208,7 +198,7 @@ def _existing(path: str):
   if not file.is_file():
     files = [*file.parent.glob("*.py"), *DEFAULT_FILE.parent.rglob("[a-z]*.py")]
     by_name = {each.stem: os.path.relpath(each) for each in files}
-    close = _closest(file.stem, by_name)
+    close = closest(file.stem, by_name)
     hint = f"; did you mean {by_name[close]!r}?" if close else ""
     raise Error(f"no configuration file {path!r} in {pathlib.Path.cwd()}{hint}")
 

@@ -4,6 +4,8 @@ The library raises `types.Error` for what the user gave; any other error, a Valu
 of our own arithmetic among them, is a bug and keeps its traceback.
 """
 
+import difflib
+
 import jax
 from absl import flags
 
@@ -29,6 +31,17 @@ def paragraph(error: BaseException) -> str:
   if isinstance(error, LookupError) and error.args:
     return " ".join(str(error.args[0]).split())  # str() of a KeyError would add quotes
   return " ".join(str(error).split()) or type(error).__name__
+
+
+def nearest(word: str, known) -> str:
+  """A tail for an error message: the known word nearest to `word`, or all of them."""
+  close = closest(word, known)
+  return f"; did you mean {close!r}?" if close else f"; known are {', '.join(sorted(known))}"
+
+
+def closest(word: str, known) -> str | None:
+  """The known word that `word` was probably meant to be."""
+  return next(iter(difflib.get_close_matches(word, known, n=1)), None)
 
 
 def _is_out_of_memory(error: BaseException) -> bool:

@@ -5,7 +5,7 @@ import pathlib
 from typing import Iterable, NamedTuple
 
 from specjax.launch import strict_json
-from specjax.launch.config import nearest
+from specjax.launch.errors import nearest
 from specjax.types import Error
 
 CATEGORIES = ("chat", "code", "summarising", "extraction")

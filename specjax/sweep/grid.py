@@ -8,7 +8,8 @@ import dataclasses
 import itertools
 from typing import Mapping, Sequence
 
-from specjax.launch.config import DecodeConfig, nearest
+from specjax.launch.config import DecodeConfig
+from specjax.launch.errors import nearest
 from specjax.types import Error
 
 # What a sweep may vary: every key of a configuration, the seed, and the set of prompts.

@@ -1,6 +1,7 @@
 """Rules and drafters by name."""
 
 import pathlib
+import re
 
 import jax
 import pytest
@@ -55,6 +56,25 @@ def test_a_bad_rule_is_explained(spec, complaint):
     registry.rule(spec)
 
 
+@pytest.mark.parametrize("spec, usage", [
+    ("ngram:3", "should be ngram"), ("table", "should be table:ORDER"),
+    ("smollm2:1", "should be smollm2")])
+def test_what_stands_behind_a_name_is_checked(tiny, spec, usage):
+  with pytest.raises(ValueError, match=usage):
+    registry.check_drafter(spec)
+  with pytest.raises(ValueError, match=usage):
+    registry.drafter(spec, 3, tiny, loading.load)
+
+
+def test_help_names_everything():
+  told = registry.drafters_help()
+  assert all(f"\n  {name}" in f"\n{told}" for name in registry.DRAFTERS)
+  assert "layer_skip[:LAYERS]: " in told and "MODULE:FUNCTION: " in told and "PATH: " in told
+  rules = registry.rules_help().split(", ")
+  assert [re.match(r"\w+", usage).group() for usage in rules] == [*registry.RULES, "MODULE"]
+  assert {"token", "lenient:FACTOR", "typical[:EPSILON,DELTA]", "specinfer[:WIDTH]"} <= set(rules)
+
+
 def test_drafters_by_name(tiny):
   built, params, models = registry.drafter("ngram", 3, tiny, loading.load)
   assert (built.nodes, params, models) == (3, None, {})
@@ -70,7 +90,7 @@ def test_drafts_that_end_early(tiny):
   for spec in ("layer_skip:1", str(TINY / "llama")):
     built, *_ = registry.drafter(spec, 3, tiny, loading.load, 0.25)
     assert built.abstains and 0.25 in [float(x) for x in jax.tree.leaves(built)]
-  with pytest.raises(ValueError, match="config.stop_below: prompt lookup"):
+  with pytest.raises(ValueError, match="config.stop_below: the drafter ngram cannot"):
     registry.drafter("ngram", 3, tiny, loading.load, 0.25)
 
 

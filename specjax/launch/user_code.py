@@ -1,0 +1,77 @@
+"""A rule or a drafter of the user's own, by the name of the function that makes it.
+
+`MODULE:FUNCTION` is a dotted module, found in the current folder or among what is installed, and a
+function of it. Whatever goes wrong in there is told as one paragraph with the place in that file:
+whoever wrote it knows it better than a traceback through this package does.
+"""
+
+import importlib
+import os
+import sys
+import traceback
+from typing import Any, Callable
+
+from specjax.launch.errors import closest, nearest
+from specjax.types import Error
+
+
+def parts(spec: str) -> tuple[str, str, str] | None:
+  """(module, function, numbers) of `MODULE:FUNCTION[:NUMBERS]`; None if it is nothing like it."""
+  module, _, rest = spec.partition(":")
+  function, _, numbers = rest.partition(":")
+  named = all(part.isidentifier() for part in (*module.split("."), function))
+  return (module, function, numbers) if named else None
+
+
+def find(module: str, function: str, key: str, known) -> Callable:
+  """The function; its module is imported.
+
+  Args:
+    module, function: their names.
+    key: the flag that names them, for messages.
+    known: names that may have been meant instead of the module's.
+
+  Raises:
+    Error: there is no such module or function, or the module cannot be imported.
+  """
+  what, here = f"{key} {module}:{function}", os.getcwd()
+  if here not in sys.path:
+    sys.path.insert(0, here)
+  importlib.invalidate_caches()  # the file may be younger than the last look into its folder
+  try:
+    found = importlib.import_module(module)
+  except Exception as error:
+    if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+      meant = closest(module, known)
+      hint = f"; did you mean {meant!r}?" if meant else ""
+      raise Error(
+          f"{what}: there is no module {error.name!r} in {here} or among what is installed{hint}"
+      ) from error
+    raise Error(f"{what}: the module cannot be imported: {_told(error)}") from error
+  if not callable(made := getattr(found, function, None)):
+    own = [name for name, value in vars(found).items() if callable(value) and name[0] != "_"]
+    hint = nearest(function, own) if own else ", nor any other"
+    raise Error(f"{what}: {found.__name__} has no function {function!r}{hint}")
+  return made
+
+
+def call(function: Callable, arguments: tuple, what: str) -> Any:
+  """What the function returns.
+
+  Raises:
+    Error: it does not take the arguments, or raises an error.
+  """
+  try:
+    return function(*arguments)
+  except Exception as error:
+    raise Error(f"{what}: {_told(error)}") from error
+
+
+def _told(error: Exception) -> str:
+  """The error and its place in the user's file, which is the first that the call led into."""
+  frames = [
+      frame for frame in traceback.extract_tb(error.__traceback__)
+      if frame.filename not in (__file__, importlib.__file__) and frame.filename[0] != "<"]
+  lines = [frame.lineno for frame in frames if frame.filename == frames[0].filename]
+  place = f" ({frames[0].filename}, line {lines[-1]})" if frames else ""
+  return f"{type(error).__name__}: {error}{place}"
