@@ -7,6 +7,7 @@ import shlex
 
 import pytest
 
+from specjax import decode, loading, logits
 from specjax.launch import registry
 from specjax.launch.config import DecodeConfig
 from tests.launch import forked
@@ -94,3 +95,17 @@ def test_named_files_exist(path):
 def test_the_scripts_are_there():
   for script in re.findall(r"\./(scripts/\w+\.sh)", TEXT):
     assert (ROOT / script).is_file()
+
+
+def test_the_first_lines_of_python_run(default_model, capsys, monkeypatch):
+  """Eight lines as they stand, and their answers are those of plain decoding."""
+  snippet = re.search(r"^```python\n(.*?)^```", TEXT, re.M | re.S).group(1)
+  assert len([line for line in snippet.splitlines() if line.strip()]) <= 8
+  monkeypatch.setattr(loading, "default_model", lambda: default_model)  # it is loaded already
+  names = {}
+  exec(snippet, names)
+  answers, prompts = names["answers"], names["prompts"]
+  assert f"tau = {answers.tau:.2f}" in capsys.readouterr().out
+  assert len(set(map(len, prompts))) == len(prompts) == len(answers.texts) and answers.tau > 1.1
+  plain = decode.autoregressive(default_model.target(), logits.temperature(0))
+  assert answers.texts == decode.answer(plain, default_model, prompts, max_new_tokens=48).texts

@@ -1,4 +1,4 @@
-"""Lists of token ids in, lists of token ids out: the way from prompts to arrays and back."""
+"""The way from prompts to arrays and back: lists of token ids, or text, in and out."""
 
 import time
 from typing import Callable, NamedTuple, Sequence
@@ -6,9 +6,14 @@ from typing import Callable, NamedTuple, Sequence
 import jax
 import numpy as np
 
+from specjax import keys
 from specjax.decode import loop
 from specjax.decode.decoder import Decoder
 from specjax.decode.state import State
+from specjax.loading.error import LoadError
+from specjax.loading.model import Model
+from specjax.loading.tokenizer import Tokenizer
+from specjax.stats import estimates
 from specjax.stats.counts import Counts
 from specjax.types import Array, Error, PAD, Params, PyTree
 
@@ -20,6 +25,52 @@ class Batch(NamedTuple):
   counts: Counts  # numpy
   seconds: float  # of the rounds; neither the reading of the prompts nor compilation is in it
   state: State  # the last one
+
+
+class Answers(NamedTuple):
+  """What a model answered to B prompts."""
+
+  texts: list[str]
+  tokens: list[list[int]]  # the same as ids, the end token included
+  tau: float  # tokens emitted / target passes, over all prompts
+  alpha: float  # drafted tokens accepted / tested; NaN if none was tested
+  counts: Counts  # numpy, one row a prompt
+
+
+def answer(
+    decoder: Decoder, model: Model, prompts: Sequence[str], *, max_new_tokens: int = 64,
+    seed: int = 0, chat: bool = True, drafter_params: PyTree = None) -> Answers:
+  """Text in, text out: the model's answers to prompts of any lengths, decoded together.
+
+  Args:
+    decoder: `speculative` or `autoregressive` over `model.target()`.
+    model: as `specjax.loading` gives it; its tokenizer and its parameters are used.
+    prompts: one text an answer.
+    max_new_tokens: of each answer, which the model's end token may end sooner.
+    seed: of all draws. The answer to prompt i is a function of the seed, i and the prompt.
+    chat: put each prompt into the model's chat format; False takes it as it is.
+    drafter_params: the parameters of a drafter that has its own, such as a second model's.
+
+  Raises:
+    Error: `prompts` is not a list of texts, one of them is empty or does not fit the context; the
+      model has no tokenizer, or no chat template and `chat` is True.
+    NotFiniteError: as `generate`.
+  """
+  _check_texts(prompts)
+  tokenizer = model.require_tokenizer()
+  ids = [_encode(tokenizer, text, chat) for text in prompts]
+  generation = loop.generate(
+      decoder, keys.from_seed(seed), Params(model.params, drafter_params), *pad(ids),
+      max_new_tokens, eos=tokenizer.eos_ids)
+  rows = zip(np.asarray(generation.tokens), np.asarray(generation.lengths))
+  tokens = [row[:length].tolist() for row, length in rows]
+  counts = jax.tree.map(np.asarray, generation.stats)
+  return Answers(
+      texts=[tokenizer.decode(each, skip_special_tokens=True) for each in tokens],
+      tokens=tokens,
+      tau=estimates.ratio(counts.emitted.sum(), counts.rounds.sum()),
+      alpha=estimates.ratio(counts.accepted.sum(), counts.tested.sum()),
+      counts=counts)
 
 
 def pad(prompts: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
@@ -77,3 +128,24 @@ def _compile(run, decoder: Decoder, key: Array, params: Params | PyTree, state: 
   first, done = state.round, state.done
   idle, _ = run(decoder, key, params, state._replace(done=done | True, round=first + 0))
   return jax.block_until_ready(idle._replace(done=done, round=first))
+
+
+def _check_texts(prompts: Sequence[str]) -> None:
+  if isinstance(prompts, str):
+    raise Error(f"prompts is a list of texts, got one text: write [{prompts!r:.40}].")
+  for place, text in enumerate(prompts):
+    if not isinstance(text, str):
+      raise Error(
+          f"prompts[{place}] is no text but {text!r:.80}; `generate` and `run_batch` take token "
+          "ids.")
+    if not text:
+      raise Error(f"prompts[{place}] is empty: there is nothing to answer.")
+
+
+def _encode(tokenizer: Tokenizer, text: str, chat: bool) -> list[int]:
+  if not chat:
+    return tokenizer.encode_raw(text)
+  try:
+    return tokenizer.encode_chat([{"role": "user", "content": text}])
+  except LoadError as error:
+    raise LoadError(f"{error} chat=False takes prompts as they are.") from error

@@ -104,14 +104,13 @@ def encode(
       messages += [
           {"role": "assistant", "content": answer}, {"role": "user", "content": turn}]
     try:
-      ids = tokenizer.encode(tokenizer.apply_chat_template(messages))
+      ids = tokenizer.encode_chat(messages)
     except loading.LoadError as error:
       raise loading.LoadError(
           f"{error} --noapply_chat_template takes prompts as they are.") from error
   else:
     texts = [turns[0]] + [text for pair in zip(answers, turns[1:]) for text in pair]
-    ids = tokenizer.encode("\n".join(texts))
-    ids = ([] if tokenizer.bos_id is None else [tokenizer.bos_id]) + ids
+    ids = tokenizer.encode_raw("\n".join(texts))
   limit = setup.plain.target.max_length
   if not ids:
     raise Error(f"{conversation.source}: the prompt has no tokens")

@@ -76,3 +76,20 @@ class Tokenizer:
     return chat.render(
         self.chat_template, list(messages), add_generation_prompt, self.template_strings,
         self.source)
+
+  def encode_raw(self, text: str) -> list[int]:
+    """Token ids of a prompt as it is, behind the token that texts begin with, if there is one.
+
+    Raises:
+      Error: as `encode`.
+    """
+    return ([] if self.bos_id is None else [self.bos_id]) + self.encode(text)
+
+  def encode_chat(self, messages: Sequence[dict]) -> list[int]:
+    """Token ids of a conversation, up to where the assistant's next answer begins.
+
+    Raises:
+      LoadError: as `apply_chat_template`.
+      Error: as `encode`.
+    """
+    return self.encode(self.apply_chat_template(messages))

@@ -17,10 +17,15 @@ EOS = ALPHABET.index(".")
 class Tokenizer:
   """Characters as tokens, and a chat template that wraps turns in letters."""
 
-  eos_ids, bos_id = (EOS,), None
+  eos_ids = (EOS,)
 
   def encode(self, text):
     return [ALPHABET.index(character) for character in text if character in ALPHABET]
+
+  encode_raw = encode
+
+  def encode_chat(self, messages):
+    return self.encode(self.apply_chat_template(messages))
 
   def decode(self, ids, skip_special_tokens=False):
     return "".join(ALPHABET[i] for i in ids if not (skip_special_tokens and i == EOS))
