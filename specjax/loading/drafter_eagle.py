@@ -11,69 +11,12 @@ counted as in `types.Target.captures`: i is the input of layer i, and the output
 is normed; absent is false), not as SpecForge's own training code (whether there is a norm at all).
 """
 
-from typing import Any
-
-from specjax.loading import drafter_files, hf_model
+from specjax.loading import drafter_config, drafter_files
 from specjax.loading.drafter_files import Files
 from specjax.loading.error import LoadError
 from specjax.models.config import ModelConfig
 from specjax.models.heads.eagle import Eagle1Config, Eagle3Config
 from specjax.types import PyTree
-
-
-def layer_config(files: Files, values: dict[str, Any], dtype: str, **changes) -> ModelConfig:
-  """The shape of a drafter's own layers, read as that of a model of the same type.
-
-  Args:
-    files: the checkpoint, for messages.
-    values: the object of its config.json that describes the layers.
-    dtype: of the parameters.
-    **changes: keys to read otherwise, None for absent.
-  """
-  values = values | dict(architectures=None) | changes
-  return hf_model.config(files.path / "config.json", values, dtype)
-
-
-def check_target(files: Files, config: ModelConfig, target: ModelConfig, hidden: int | None = None):
-  """Makes sure that a drafter was made for a target of this shape.
-
-  Args:
-    files: the checkpoint, for messages.
-    config: of the drafter's layers.
-    target: of the target.
-    hidden: the target's hidden size by the drafter's configuration; its own if not given.
-
-  Raises:
-    LoadError: the hidden size or the vocabulary differs.
-  """
-  hidden = hidden or config.hidden_size
-  if hidden != target.hidden_size:
-    raise LoadError(
-        f"{files.path}: the drafter reads hidden states of size {hidden}, but those of the target "
-        f"have {target.hidden_size}; it was made for another target.")
-  if config.vocab_size != target.vocab_size:
-    raise LoadError(
-        f"{files.path}: the drafter was made for a vocabulary of {config.vocab_size} tokens, but "
-        f"the target has {target.vocab_size}; it was made for another target.")
-
-
-def check_captures(files: Files, ids: Any, shift: int, target: ModelConfig) -> tuple[int, ...]:
-  """Captured hidden states in ascending order, from the ids of a configuration plus `shift`.
-
-  Raises:
-    LoadError: they are no integers, there are none or one twice, or the target has no such state.
-  """
-  is_id = lambda x: isinstance(x, int) and not isinstance(x, bool)
-  if not isinstance(ids, (list, tuple)) or not ids or not all(map(is_id, ids)):
-    raise LoadError(
-        f"{files.path / 'config.json'}: layer ids should be a list of integers, found {ids!r:.80}.")
-  captures = tuple(sorted(i + shift for i in ids))
-  if captures[0] < 0 or captures[-1] > target.num_layers or len(set(captures)) < len(captures):
-    raise LoadError(
-        f"{files.path / 'config.json'}: the layer ids {list(ids)!r:.80} mean the hidden states "
-        f"{list(captures)!r:.80}, but those of the target are numbered 0 to {target.num_layers}, "
-        f"and each is taken once.")
-  return captures
 
 
 def eagle1(files: Files, target: ModelConfig, dtype: str) -> tuple[Eagle1Config, PyTree]:
@@ -85,10 +28,10 @@ def eagle1(files: Files, target: ModelConfig, dtype: str) -> tuple[Eagle1Config,
         f"{files.path}: qkv_bias is {wanted!r:.20}, but the file has "
         f"{'such biases' if biased else 'no such biases'}.")
   # The authors' code knows no head_dim, and no rope_theta where the key is absent.
-  layer = layer_config(
-      files, files.config, dtype, head_dim=None, model_type="qwen2" if biased else "llama",
-      sliding_window=None)
-  check_target(files, layer, target)
+  changes = dict(
+      head_dim=None, model_type="qwen2" if biased else "llama", sliding_window=None)
+  layer = drafter_config.layer(files, files.config | changes, dtype)
+  drafter_config.check_target(files, layer, target)
   config = Eagle1Config(
       layer, (target.num_layers,), fc_bias=files.config.get("bias", True) is not False)
   table = (layer.vocab_size, layer.hidden_size)
@@ -111,29 +54,12 @@ def eagle3(files: Files, target: ModelConfig, dtype: str) -> tuple[Eagle3Config,
   return config, params if ids is None else params | {"target_ids": ids}
 
 
-def _number(files: Files, key: str, default: int) -> int:
-  value = files.config.get(key)
-  value = default if value is None else value
-  if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-    raise LoadError(
-        f"{files.path / 'config.json'}: {key!r} should be a positive integer, found {value!r:.80}.")
-  return value
-
-
-def _switch(files: Files, key: str) -> bool:
-  value = files.config.get(key)
-  if value not in (None, True, False):
-    raise LoadError(
-        f"{files.path / 'config.json'}: {key!r} should be true or false, found {value!r:.80}.")
-  return bool(value)
-
-
 def _config(files: Files, layer: ModelConfig, captures, target: ModelConfig) -> Eagle3Config:
-  size = _number(files, "target_hidden_size", layer.hidden_size)
-  check_target(files, layer, target, size)
+  size = drafter_config.number(files, "target_hidden_size", layer.hidden_size)
+  drafter_config.check_target(files, layer, target, size)
   config = Eagle3Config(
-      layer, captures, size, _number(files, "draft_vocab_size", layer.vocab_size),
-      **{key: _switch(files, key) for key in (
+      layer, captures, size, drafter_config.number(files, "draft_vocab_size", layer.vocab_size),
+      **{key: drafter_config.switch(files, key) for key in (
           "norm_before_residual", "norm_before_fc", "fc_norm", "norm_output")})
   if config.norm_before_fc and config.fc_norm:
     raise LoadError(
@@ -156,37 +82,24 @@ def _midlayer(files: Files, target: ModelConfig, dtype: str) -> Eagle3Config:
     changes |= dict(head_dim=None)
     if isinstance(scaling, dict) and "linear" in (scaling.get("type"), scaling.get("rope_type")):
       changes |= dict(rope_theta=None)  # the authors' scaled positions know one base only
-  layer = layer_config(files, files.config, dtype, **changes)
-  block = files.config.get("eagle_config") or {}
-  if not isinstance(block, dict):
-    raise LoadError(
-        f"{files.path / 'config.json'}: eagle_config should be an object, found {block!r:.80}.")
+  layer = drafter_config.layer(files, files.config | changes, dtype)
+  block = drafter_config.block(files, "eagle_config")
   if official:
     captures = tuple(i for i in range(layers) if i in (2, layers // 2, layers - 3))
   elif "layer_ids" in block:
-    captures = check_captures(files, block["layer_ids"], 0, target)
+    captures = drafter_config.captures(files, block["layer_ids"], 0, target)
   else:
     outputs = block.get("eagle_aux_hidden_state_layer_ids", [1, layers // 2 - 1, layers - 4])
-    captures = check_captures(files, outputs, 1, target)
+    captures = drafter_config.captures(files, outputs, 1, target)
   return _config(files, layer, captures, target)
 
 
 def _speculators(files: Files, target: ModelConfig, dtype: str) -> Eagle3Config:
-  values = speculators_layer(files)
+  values = drafter_config.block(files, "transformer_layer_config")
   layers = target.num_layers
   ids = files.config.get("eagle_aux_hidden_state_layer_ids") or [2, layers // 2, layers - 3]
-  return _config(
-      files, layer_config(files, values, dtype), check_captures(files, ids, 0, target), target)
-
-
-def speculators_layer(files: Files) -> dict[str, Any]:
-  """The object that describes the layers of a drafter in the speculators layout."""
-  values = files.config.get("transformer_layer_config")
-  if not isinstance(values, dict):
-    raise LoadError(
-        f"{files.path / 'config.json'}: transformer_layer_config should be an object, found "
-        f"{values!r:.80}.")
-  return values
+  captures = drafter_config.captures(files, ids, 0, target)
+  return _config(files, drafter_config.layer(files, values, dtype), captures, target)
 
 
 def _layout(files: Files, config: Eagle3Config, first: str) -> PyTree:

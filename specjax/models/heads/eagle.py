@@ -53,8 +53,8 @@ class Eagle1(nn.Module):
     table = (c.vocab_size, c.hidden_size)
     embedding = self.param("embedding", nn.initializers.normal(0.02), table, c.dtype)
     head = self.param("head", parts.matrix, table, c.dtype)
-    batch, width = tokens.shape
-    window = parts.window(c, cache[0].keys.shape[-2], width, lengths, depths, mask)
+    batch = tokens.shape[0]
+    window = parts.window(c, cache[0].keys.shape[-2], tokens, lengths, depths, mask)
     x = jnp.concatenate([parts.columns(embedding[tokens]), parts.columns(hidden)])
     fc = parts.Linear(2 * c.hidden_size, c.hidden_size, c.dtype, self.config.fc_bias, name="fc")
     x, caches = fc(x), list(cache)
@@ -112,9 +112,9 @@ class Eagle3(nn.Module):
     return parts.rows(self.fc(x), batch)
 
   def __call__(self, cache, tokens, hidden, lengths, depths=None, mask=None) -> HeadOutput:
-    batch, width = tokens.shape
+    batch = tokens.shape[0]
     window = parts.window(
-        self.config.layer, cache[0].keys.shape[-2], width, lengths, depths, mask)
+        self.config.layer, cache[0].keys.shape[-2], tokens, lengths, depths, mask)
     x, caches = parts.columns(hidden), list(cache)
     x, caches[0] = self.layer_0(parts.columns(self.embedding[tokens]), x, cache[0], window)
     for i in range(1, len(cache)):

@@ -6,7 +6,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from specjax.models import attention, cache as cache_lib, rope
+from specjax.models import attention, cache as cache_lib, rope, window as window_lib
 from specjax.models.cache import LayerCache
 from specjax.models.config import ModelConfig
 from specjax.models.layers import product, project, rms_norm
@@ -24,10 +24,11 @@ class Window(NamedTuple):
 
 
 def window(
-    config: ModelConfig, capacity: int, width: int, lengths: Array, depths: Array | None,
+    config: ModelConfig, capacity: int, tokens: Array, lengths: Array, depths: Array | None,
     mask: Array | None) -> Window:
-  """The window behind the text, by the conventions of `types.ForwardFn`."""
-  ahead = 0 if mask is None else mask.shape[2] - width
+  """The window of tokens int32[B, T] behind the text, by the conventions of `types.ForwardFn`."""
+  width = tokens.shape[1]
+  ahead = window_lib.slots(tokens, depths, mask, capacity) - width
   depths = jnp.arange(width, dtype=jnp.int32)[None] if depths is None else depths
   return Window(
       lengths + ahead, rope.rotation(config, lengths[:, None] + depths),
