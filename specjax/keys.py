@@ -14,7 +14,7 @@ Coins must not be keyed by position: block-level rules let later drafted tokens 
 ones, so the coin of a discarded position has already been looked at when the next round comes.
 
 Everything here uses `fold_in`; a key that comes out is consumed by `split` or by one draw (but for
-the keys of several paths at a position, see `path`).
+the keys of several nodes at a depth, see `node`).
 (`split(k, n)[i] == fold_in(k, i)`, so both on one key would give the same bits twice.)
 """
 
@@ -93,14 +93,23 @@ def positions(key: Array, rows: Array, start: Array, count: int) -> Array:
   return _fold_each(_stream(key, rows, _POSITION), start[:, None] + jnp.arange(count)[None, :])
 
 
-def path(key: Array, index: Array | int) -> Array:
-  """The key of one of several drafted paths at a position, from the position's own key.
+def node(key: Array, index: Array | int) -> Array:
+  """The key of one of several nodes of a depth, from the key that a drafter got for that depth.
 
-  `list_gumbel` needs independent noise for each path, and its drafter draws the token of path
-  `index` with this key. Path 0 reads the field that all other readers of the position read, so that
-  a draft of one path is coupled to the target as it is under `gumbel`.
+  Nodes are counted from 0 over the whole depth, not for each parent, or cousins would be drawn
+  alike. Node 0 is drawn with the key itself, as a chain is: under a coupled rule it reads the field
+  that the target reads.
   """
   index = jnp.asarray(index, jnp.int32)
   # The position's key is drawn from too. Its bits come from counters up to twice the vocabulary's
-  # size, the keys of further paths from counters just below 2^32: none is used twice.
+  # size, the keys of further nodes from counters just below 2^32: none is used twice.
   return jnp.where(index == 0, key, jax.random.fold_in(key, -index))
+
+
+def path(key: Array, index: Array | int) -> Array:
+  """The key of one of several drafted paths at a position, from the position's own key.
+
+  `list_gumbel` judges with independent noise for each path, and its drafter draws the token of path
+  `index` with this key: the paths are the nodes of a depth, numbered alike at every depth.
+  """
+  return node(key, index)

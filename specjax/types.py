@@ -14,6 +14,7 @@ import dataclasses
 from typing import Any, Callable, NamedTuple, Protocol
 
 import jax
+from jax.tree_util import Partial
 
 PAD = -1  # fills token arrays beyond their length; never a token
 ROOT = -1  # the parent of a node that hangs directly below the committed text
@@ -42,8 +43,8 @@ class Error(ValueError):
 class Static:
   """A function with its first, static arguments; equal ones share a compilation.
 
-  `Partial(Static(f, gamma), threshold)` calls `f(gamma, threshold, ...)`, where gamma is part of the
-  jit cache key and threshold an array that travels as an argument.
+  `Partial(Static(f, gamma), threshold)` calls `f(gamma, threshold, ...)`: gamma is part of the jit
+  cache key, threshold an array that travels as an argument.
   """
 
   f: Callable
@@ -160,8 +161,8 @@ class CommitFn(Protocol):
     Args:
       cache: holds the root's entry at slot `lengths[b]`, node n's at `lengths[b] + 1 + n`.
       lengths: int32[B], the tokens before the root.
-      path: int32[B, D]; the entry of node `path[b, d]` moves to slot `lengths[b] + 1 + d`. PAD moves
-        nothing.
+      path: int32[B, D]; the entry of node `path[b, d]` moves to slot `lengths[b] + 1 + d`. PAD
+        moves nothing.
     """
 
 
@@ -206,25 +207,89 @@ class Proposal(NamedTuple):
   cache: PyTree
 
 
+class StateFn(Protocol):
+  """The state of a drafter that has read nothing yet."""
+
+  def __call__(self, params: Params, batch: int, capacity: int) -> PyTree:
+    """The state of `batch` rows whose text has room for `capacity` tokens (both static)."""
+
+
+class ReadFn(Protocol):
+  """Text that the target has read, with the hidden states that the drafter asked for."""
+
+  def __call__(
+      self, params: Params, state: PyTree, tokens: Array, features: Array | None, start: Array,
+      count: Array) -> PyTree:
+    """Reads T tokens a row; the prompt comes in such chunks, right after the target has read each.
+
+    Args:
+      params: of target and drafter.
+      state: of the drafter, which has read the text before `start`.
+      tokens: int32[B, T + 1]; the target has read the first T, token t at position `start[b] + t`.
+        Each one's successor is known, as EAGLE pairs it with the features.
+      features: float[B, T, C, H] of the first T tokens, C = len(captures); None without captures.
+      start: int32[B].
+      count: int32[B] in 0 .. T; what stands behind the first `count[b]` tokens is no text. A row of
+        count 0 keeps its state, but for what a later call overwrites before it is looked at.
+    """
+
+
+class ProposeFn(Protocol):
+  """The draft of a round."""
+
+  def __call__(self, keys: Array, params: Params, state: PyTree, context: Context) -> Proposal:
+    """Drafts `Drafter.nodes` nodes a row.
+
+    The token at depth d of row b is drawn with `keys[b, d]` by `logits.sample`, so that a coupled
+    rule can hand over the keys of absolute positions; the nodes that share a depth draw with
+    `keys.node` of it. No other randomness may enter.
+
+    Args:
+      keys: key[B, D]. Consumed.
+      params: of target and drafter.
+      state: of the drafter.
+      context: the text.
+    """
+
+
+class ObserveFn(Protocol):
+  """The outcome of a round."""
+
+  def __call__(
+      self, params: Params, state: PyTree, verdict: Verdict, features: Array | None,
+      context: Context) -> PyTree:
+    """Learns what was kept; `trees.accepted.read_of` turns it into the arguments of a `ReadFn`.
+
+    Args:
+      params: of target and drafter.
+      state: as `propose` left it.
+      verdict: of the round, every field with a leading batch axis. A count of 0, that of a finished
+        row, changes nothing.
+      features: float[B, N + 1, C, H] of the scored window: the root, then the nodes; or None.
+      context: the text after the round.
+    """
+
+
+def _no_state(params: Params, batch: int, capacity: int) -> tuple:
+  del params, batch, capacity
+  return ()
+
+
+def _as_it_was(params: Params, state: PyTree, *what) -> PyTree:
+  del params, what
+  return state
+
+
 @method
 class Drafter:
-  """A drafter as pure functions.
+  """A drafter as pure functions. One that remembers nothing between rounds only proposes."""
 
-  init(params: Params, tokens int32[B, S], lengths int32[B]) -> state
-    Reads the prompts. `S` is the capacity of the text buffer.
-  propose(keys key[B, D], params: Params, state, context: Context) -> Proposal
-    Drafts `nodes` tokens. The token at depth d of row b is drawn with `keys[b, d]` by
-    `logits.sample`, so that a coupled rule can hand over the keys of absolute positions.
-  observe(params: Params, state, verdict: Verdict, features, lengths int32[B]) -> state
-    Sees the outcome of the round (every field with a leading batch axis), the target's features of
-    the scored window float[B, N + 1, C, H] or None, and the committed lengths after it.
-  """
-
-  init: Callable
-  propose: Callable
-  observe: Callable
-  nodes: int = static()
-  depth: int = static()
+  propose: ProposeFn
+  nodes: int = static()  # N
+  depth: int = static()  # D: tokens of the longest path; a chain has N = D
   abstains: bool = static()  # may return no valid node; the target then scores one row only
-  siblings: str = static(CHAIN)  # how nodes are drawn, one of SIBLINGS
+  siblings: str = static()  # how nodes are drawn, one of SIBLINGS; `Rule.serves` is its counterpart
   captures: tuple[int, ...] = static(())  # the hidden states of the target that it reads
+  init: StateFn = Partial(_no_state)
+  read: ReadFn = Partial(_as_it_was)
+  observe: ObserveFn = Partial(_as_it_was)

@@ -98,7 +98,7 @@ def test_every_part_has_its_rank():
 
 
 def test_decode_imports_no_concrete_method():
-  allowed = {"specjax.verify.rule.Rule", "specjax.models.prefill"}
+  allowed = {"specjax.verify.rule.Rule"}
   offences = []
   for path in library():
     if unit(path) == "decode":

@@ -6,36 +6,20 @@ the round whose draft is empty.
 """
 
 import functools
-from typing import Callable, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 from jax.tree_util import Partial
 
 from specjax import keys
-from specjax.decode import commit
+from specjax.decode import commit, prefill, score
 from specjax.decode.state import prepare, State
 from specjax.logits import law, token_counts, uses_counts
-from specjax.models import prefill
 from specjax.trees import chains, masks
 from specjax.types import (
-  Array,
-  Context,
-  Draft,
-  Drafter,
-  Error,
-  method,
-  Output,
-  PAD,
-  Params,
-  Proposal,
-  PyTree,
-  ROOT,
-  static,
-  Target,
-  Verdict,
-)
+    Array, CHAIN, Context, Draft, Drafter, Error, method, Params, Proposal, PyTree, ROOT, SIBLINGS,
+    static, Target, Verdict)
 from specjax.verify.rule import Rule
 
 STRICT_WINDOW = 8  # rows; the widest pass that costs a CPU little more than four
@@ -95,26 +79,46 @@ class Decoder:
   def play(self, key: Array, params: Params | PyTree, state: State) -> "Round":
     """`step`, and the shape of the draft beside its outcome."""
     params = _as_params(params)
-    draft_keys, verify_keys = self._keys(key, state)
-    context = Context(
-        state.tokens, state.lengths, state.cache, functools.partial(self._draft_law, state))
-    proposal = self.drafter.propose(draft_keys, params, state.drafter, context)
+    # Propose: the drafter grows its draft, and may use the target's cache on the way.
+    proposal = self.propose(key, params, state)
     draft = proposal.draft
-    output, log_p = self._score(params, state, proposal)
-    judge = lambda rule, key, draft, log_p: rule.verify(key, draft, log_p, self.drafter.depth)
-    per_row = jax.tree.map(lambda number: 0 if jnp.ndim(number) else None, self.rule)
-    verdict = jax.vmap(judge, (per_row, 0, 0, 0))(self.rule, verify_keys, draft, log_p)
-    failed = state.failed | (~state.done & _not_laws(draft, log_p))
+    # Score: one pass of the target gives the law after the root and after each node.
+    output, log_p = score.score(
+        self.target, self.transform, params, state, proposal, chain=self.is_chain,
+        abstains=self.drafter.abstains, window=self.window)
+    # Judge: every row by itself. A row whose laws are not laws ends before a token comes of them.
+    verdict = self._judge(key, state, draft, log_p)
+    failed = state.failed | (~state.done & score.not_laws(draft, log_p))
     state = state._replace(failed=failed, done=state.done | failed)
+    # Commit: what stands in the text goes into tokens, cache and the drafter's memory.
     depths = self._depths(draft.parents)
     verdict = commit.cut(verdict, state, depths)
     cache = output.cache
     if not self.is_chain:
       cache = self.target.commit(cache, state.lengths - 1, verdict.path)
-    state = commit.commit(state, verdict)
+    state = commit.commit(state, verdict)._replace(cache=cache)
     drafter = self.drafter.observe(
-        params, proposal.state, verdict, output.features, state.lengths)
-    return Round(state._replace(cache=cache, drafter=drafter), verdict, depths, draft.valid)
+        params, proposal.state, verdict, output.features, self._context(state))
+    return Round(state._replace(drafter=drafter), verdict, depths, draft.valid)
+
+  def propose(self, key: Array, params: Params | PyTree, state: State) -> Proposal:
+    """The draft of the next round, as `step` will judge it; `key` as there."""
+    draft_keys, _ = self._keys(key, state)
+    return self.drafter.propose(
+        draft_keys, _as_params(params), state.drafter, self._context(state))
+
+  def _judge(self, key: Array, state: State, draft: Draft, log_p: Array) -> Verdict:
+    """The rule's batched verdict; numbers of the rule that are arrays have one entry a row."""
+    def judge(rule, key, draft, log_p):
+      return rule.verify(key, draft, log_p, self.drafter.depth)
+
+    _, verify_keys = self._keys(key, state)
+    per_row = jax.tree.map(lambda number: 0 if jnp.ndim(number) else None, self.rule)
+    return jax.vmap(judge, (per_row, 0, 0, 0))(self.rule, verify_keys, draft, log_p)
+
+  def _context(self, state: State) -> Context:
+    return Context(
+        state.tokens, state.lengths, state.cache, functools.partial(self._draft_law, state))
 
   @property
   def is_chain(self) -> bool:
@@ -149,42 +153,6 @@ class Decoder:
       counts = (token_counts(state.tokens, vocab) + token_counts(drafted, vocab))[:, None]
     return law.log_law(logits[:, None], self.transform, counts)[:, 0]
 
-  def _score(self, params: Params, state: State, proposal: Proposal) -> tuple[Output, Array]:
-    """Passes [last token, draft] through the target: its output and its laws float[B, N + 1, V]."""
-    draft = proposal.draft
-    last = jnp.take_along_axis(state.tokens, state.lengths[:, None] - 1, axis=1)
-    window = jnp.concatenate([last, jnp.where(draft.valid, draft.tokens, 0)], axis=1)
-    depths = mask = None
-    if not self.is_chain:
-      depths = jax.vmap(masks.window_depths)(draft.parents)
-      mask = jax.vmap(masks.window_mask)(draft.parents)
-    passing = functools.partial(self._pass, params.target, state.lengths - 1)
-    if self.drafter.abstains and not self.window:
-      whole = lambda cache: passing(cache, window, depths, mask)
-      # Without a draft only the root's row is read.
-      root_only = lambda cache: _repeat_rows(passing(cache, last, None, None), window.shape[1])
-      output = _either(draft.valid.any(), whole, root_only, proposal.cache)
-    else:
-      output = passing(proposal.cache, window, depths, mask)
-    counts = None
-    if uses_counts(self.transform):
-      counts = _window_counts(state.tokens, draft, output.logits.shape[-1])
-    return output, law.log_law(output.logits, self.transform, counts)
-
-  def _pass(
-      self, params: PyTree, lengths: Array, cache: PyTree, tokens: Array, depths: Array | None,
-      mask: Array | None) -> Output:
-    """One pass of the target over tokens int32[B, T], in strict mode through the fixed window."""
-    width = tokens.shape[1]
-    extra = max(self.window - width, 0)
-    tokens = jnp.pad(tokens, ((0, 0), (0, extra)))
-    if mask is not None:
-      depths = jnp.pad(depths, ((0, 0), (0, extra)))
-      mask = jnp.pad(mask, ((0, 0), (0, extra), (0, extra)))
-    output = self.target.forward(params, cache, tokens, lengths, depths, mask)
-    keep = lambda rows: rows[:, :width]
-    return Output(keep(output.logits), jax.tree.map(keep, output.features), output.cache)
-
 
 class Round(NamedTuple):
   """One round, as `Decoder.play` returns it."""
@@ -210,25 +178,50 @@ def speculative(
       depend on the drafter. Decoders that are compared must share W and the cache's capacity.
 
   Raises:
-    Error: if the drafter branches and the rule judges chains only, a draft does not fit the
-      strict window, or the transform is no function.
+    Error: the rule is lossless, but not for drafts that are drawn as this drafter's are; the
+      drafter branches and the rule judges chains only; a draft does not fit the strict window, or
+      branches in it; the target does not capture the hidden states that the drafter reads; the
+      transform is no function.
   """
-  if drafter.nodes != drafter.depth and not rule.trees:
-    raise Error(
-        f"The drafter proposes trees ({drafter.nodes} nodes of depth {drafter.depth}), but the "
-        "rule judges chains only: choose a rule with rule.trees.")
+  _check_pair(target, drafter, rule)
   window = STRICT_WINDOW if strict is True else int(strict)
-  if window and window < drafter.nodes + 1:
-    raise Error(
-        f"A strict window of {window} rows cannot hold the last token and a draft of "
-        f"{drafter.nodes}: pass strict={drafter.nodes + 1} or more, "
-        "to every decoder that is to be compared.")
+  if window:
+    _check_window(window, drafter)
   if not callable(transform):
     raise Error(
         "The transform is a function of logits, as logits.temperature(1.0) makes it, got "
         f"{transform!r}.")
   transform = transform if isinstance(transform, Partial) else Partial(transform)
   return Decoder(target, drafter, rule, transform, window)
+
+
+def _check_pair(target: Target, drafter: Drafter, rule: Rule) -> None:
+  if drafter.siblings not in SIBLINGS:
+    raise Error(
+        f"A drafter's `siblings` is one of {', '.join(map(repr, SIBLINGS))}, got "
+        f"{drafter.siblings!r}.")
+  if drafter.nodes != drafter.depth and not rule.trees:
+    raise Error(
+        f"The drafter proposes trees ({drafter.nodes} nodes of depth {drafter.depth}), but the "
+        "rule judges chains only: choose a rule with rule.trees.")
+  if drafter.captures and drafter.captures != target.captures:
+    raise Error(
+        f"The drafter reads the target's hidden states {drafter.captures}, but the target captures "
+        f"{target.captures or 'none'}: make it with captures={drafter.captures}.")
+
+
+def _check_window(window: int, drafter: Drafter) -> None:
+  if window < drafter.nodes + 1:
+    raise Error(
+        f"A strict window of {window} rows cannot hold the last token and a draft of "
+        f"{drafter.nodes}: pass strict={drafter.nodes + 1} or more, "
+        "to every decoder that is to be compared.")
+  if drafter.nodes != drafter.depth:
+    raise Error(
+        f"Strict mode and token trees exclude each other, and this drafter grows trees "
+        f"({drafter.nodes} nodes of depth {drafter.depth}). Attention sums over the slots of the "
+        "cache, and the path of a node stands in other slots than that of a chain, so its logits "
+        "have other bits. Decode without strict mode, or with a drafter of chains.")
 
 
 def autoregressive(target: Target, transform, strict: bool | int = False) -> Decoder:
@@ -250,8 +243,7 @@ def _draw_plain(keys: Array, draft: Draft, log_p: Array) -> tuple[Array, Array]:
 
 
 _NO_DRAFTER = Drafter(
-    init=Partial(chains.no_state), propose=Partial(_no_draft), observe=Partial(chains.same_state),
-    nodes=0, depth=0, abstains=False)
+    propose=Partial(_no_draft), nodes=0, depth=0, abstains=False, siblings=CHAIN)
 _PLAIN = Rule(Partial(_draw_plain), lossless=True, coupled=True, trees=False, bottom_up=False)
 
 
@@ -259,11 +251,11 @@ def start(
     decoder: Decoder, params: Params, tokens: Array, lengths: Array, limits: Array, rows: Array,
     eos: Array) -> State:
   """The state after reading the prompts, from what `prepare` returned; safe inside jit."""
+  cache, drafter = prefill.prefill(decoder.target, decoder.drafter, params, tokens, lengths)
   return State(
       tokens=tokens, lengths=lengths, limits=limits, eos=eos, rows=rows, round=jnp.int32(0),
       done=jnp.zeros(tokens.shape[0], bool), failed=jnp.zeros(tokens.shape[0], bool),
-      cache=prefill.prefill(decoder.target, params.target, tokens, lengths),
-      drafter=decoder.drafter.init(params, tokens, lengths))
+      cache=cache, drafter=drafter)
 
 
 _start = jax.jit(start)
@@ -271,47 +263,3 @@ _start = jax.jit(start)
 
 def _as_params(params: Params | PyTree) -> Params:
   return params if isinstance(params, Params) else Params(params)
-
-
-def _not_laws(draft: Draft, log_p: Array) -> Array:
-  """bool[B]: rows with a law that holds NaN, which `log_law` makes of NaN logits."""
-  # The maximum of a row is NaN iff the row holds one: no second pass over V is needed for `any`.
-  # Rows below nodes that are not valid are the laws after tokens that nobody drafted.
-  reached = jnp.pad(draft.valid, ((0, 0), (1, 0)), constant_values=True)
-  bad = (jnp.isnan(log_p.max(-1)) & reached).any(-1)
-  if draft.log_q is not None and draft.log_q.shape[1]:
-    bad |= (jnp.isnan(draft.log_q.max(-1)) & draft.valid).any(-1)
-  return bad
-
-
-def _either(
-    condition: Array, one: Callable[[PyTree], Output], other: Callable[[PyTree], Output],
-    cache: PyTree) -> Output:
-  """The output of one of two passes over a cache, of equal shapes.
-
-  Two loops of at most one turn, because they write into the cache where it lies: `lax.cond` on a
-  CPU copies all of it twice, a tenth of the time of a round.
-  """
-  shapes = jax.eval_shape(one, cache)._replace(cache=None)
-  nothing = jax.tree.map(lambda array: jnp.zeros(array.shape, array.dtype), shapes)
-
-  def perhaps(wanted, pass_, output):
-    once = lambda carry: (jnp.bool_(False), pass_(carry[1].cache))
-    return lax.while_loop(lambda carry: carry[0], once, (wanted, output))[1]
-
-  output = perhaps(condition, one, nothing._replace(cache=cache))
-  return perhaps(~condition, other, output)
-
-
-def _repeat_rows(output: Output, width: int) -> Output:
-  """The output of a pass of one row, as if of `width` equal ones."""
-  repeat = lambda rows: jnp.repeat(rows, width, axis=1)
-  return Output(repeat(output.logits), jax.tree.map(repeat, output.features), output.cache)
-
-
-def _window_counts(tokens: Array, draft: Draft, vocab: int) -> Array:
-  """int32[B, N + 1, V]: token counts at the root and after each node, along its own path."""
-  window = jnp.pad(draft.tokens, ((0, 0), (1, 0)), constant_values=PAD)  # the root is in the text
-  path = jax.vmap(masks.window_mask)(draft.parents)
-  along = token_counts(jnp.where(path, window[:, None, :], PAD), vocab)
-  return token_counts(tokens, vocab)[:, None] + along

@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from specjax.models import prefill
+from specjax.decode import prefill
 from specjax.types import Array, Error, PAD, PyTree, Target
 
-_SMALLEST = 512  # tokens: the least capacity, and so the number of compilations, stays small
+_MIN_CAPACITY = 512  # tokens; a floor keeps the capacities, hence compilations, few
 
 
 class State(NamedTuple):
@@ -33,7 +33,7 @@ def capacity(tokens: int, room: int) -> int:
 
   Powers of two, so that prompts of many lengths share a compilation.
   """
-  size = _SMALLEST
+  size = _MIN_CAPACITY
   while size < tokens + room:
     size *= 2
   assert size % prefill.CHUNK == 0

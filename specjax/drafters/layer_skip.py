@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.tree_util import Partial
 
 from specjax.trees import chains
-from specjax.types import Array, Context, Drafter, Error, Params, Proposal, Target
+from specjax.types import Array, CHAIN, Context, Drafter, Error, Params, Proposal, Target
 
 
 def layer_skip(exit_model: Target, gamma: int, stop_below: float | None = None) -> Drafter:
@@ -27,20 +27,22 @@ def layer_skip(exit_model: Target, gamma: int, stop_below: float | None = None) 
     raise Error(f"A drafter drafts at least one token, got gamma = {gamma}.")
   stop_below = chains.stopping(stop_below)
   return Drafter(
-      init=Partial(chains.no_state), propose=Partial(_propose, exit_model, stop_below),
-      observe=Partial(chains.same_state), nodes=gamma, depth=gamma,
-      abstains=stop_below is not None)
+      propose=Partial(_propose, exit_model, stop_below), nodes=gamma, depth=gamma,
+      abstains=stop_below is not None, siblings=CHAIN)
 
 
 def _propose(
     exit_model: Target, stop_below: Array | None, keys: Array, params: Params, state: tuple,
     context: Context) -> Proposal:
   def feed(cache, tokens, lengths):
-    output = exit_model.forward(params.target, cache, tokens[:, None], lengths, None, None)
+    output = exit_model.forward(params.target, cache, tokens[:, None], lengths)
     return output.logits[:, 0], output.cache
 
   last = jnp.take_along_axis(context.tokens, context.lengths[:, None] - 1, axis=1)[:, 0]
   logits, cache = feed(context.cache, last, context.lengths - 1)
-  step = lambda cache, tokens, depth: feed(cache, tokens, context.lengths + depth)
+
+  def step(cache, tokens, depth):
+    return feed(cache, tokens, context.lengths + depth)
+
   draft, cache = chains.draw_chain(logits, step, cache, keys, context.law, stop_below)
   return Proposal(draft, state, cache)

@@ -3,17 +3,15 @@
 Saxena 2023 ("prompt lookup decoding"); the draft is a copy, hence a point mass, and costs nothing.
 """
 
-import functools
-
 import jax
 import jax.numpy as jnp
 from jax.tree_util import Partial
 
 from specjax.trees import chains
-from specjax.types import Array, Context, Drafter, Error, Params, Proposal
+from specjax.types import (
+    Array, Context, DETERMINISTIC, Drafter, Error, Params, Proposal, Static)
 
 
-@functools.lru_cache  # equal arguments give the equal record, so jit sees one drafter
 def ngram(gamma: int, longest: int = 3, shortest: int = 2) -> Drafter:
   """Drafts `gamma` tokens by matching the last `longest` .. `shortest` tokens with earlier text.
 
@@ -30,16 +28,18 @@ def ngram(gamma: int, longest: int = 3, shortest: int = 2) -> Drafter:
   if not 1 <= shortest <= longest:
     raise Error(f"ngram needs 1 <= shortest <= longest, got {shortest} and {longest}.")
   return Drafter(
-      init=Partial(chains.no_state),
-      propose=Partial(functools.partial(_propose, longest, shortest)),
-      observe=Partial(chains.same_state), nodes=gamma, depth=gamma, abstains=True)
+      propose=Partial(Static(_propose, longest, shortest)), nodes=gamma, depth=gamma,
+      abstains=True, siblings=DETERMINISTIC)
 
 
 def _propose(
     longest: int, shortest: int, keys: Array, params: Params, state: tuple, context: Context
 ) -> Proposal:
   del params
-  copy = lambda tokens, length: _copy(tokens, length, keys.shape[1], longest, shortest)
+
+  def copy(text, length):
+    return _copy(text, length, keys.shape[1], longest, shortest)
+
   tokens, found = jax.vmap(copy)(context.tokens, context.lengths)
   valid = jnp.broadcast_to(found[:, None], tokens.shape)
   return Proposal(chains.chain(tokens, None, valid), state, context.cache)

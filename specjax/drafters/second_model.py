@@ -6,9 +6,9 @@ Leviathan, Kalman, Matias, ICML 2023, arXiv 2211.17192; Chen et al. 2023, arXiv 
 import jax.numpy as jnp
 from jax.tree_util import Partial
 
-from specjax.models import prefill
 from specjax.trees import chains
-from specjax.types import Array, Context, Drafter, Error, Params, Proposal, PyTree, Target
+from specjax.types import (
+    Array, CHAIN, Context, Drafter, Error, Params, Proposal, PyTree, Target)
 
 
 def second_model(model: Target, gamma: int, stop_below: float | None = None) -> Drafter:
@@ -27,13 +27,20 @@ def second_model(model: Target, gamma: int, stop_below: float | None = None) -> 
     raise Error(f"A drafter drafts at least one token, got gamma = {gamma}.")
   stop_below = chains.stopping(stop_below)
   return Drafter(
-      init=Partial(_init, model), propose=Partial(_propose, model, stop_below),
-      observe=Partial(chains.same_state), nodes=gamma, depth=gamma,
-      abstains=stop_below is not None)
+      init=Partial(_init, model), read=Partial(_read, model),
+      propose=Partial(_propose, model, stop_below), nodes=gamma, depth=gamma,
+      abstains=stop_below is not None, siblings=CHAIN)
 
 
-def _init(model: Target, params: Params, tokens: Array, lengths: Array) -> PyTree:
-  return prefill.prefill(model, params.drafter, tokens, lengths)
+def _init(model: Target, params: Params, batch: int, capacity: int) -> PyTree:
+  return model.init(params.drafter, batch, capacity)
+
+
+def _read(
+    model: Target, params: Params, cache: PyTree, tokens: Array, features: Array | None,
+    start: Array, count: Array) -> PyTree:
+  del features, count  # entries behind the text are overwritten before they can be seen
+  return model.forward(params.drafter, cache, jnp.maximum(tokens[:, :-1], 0), start).cache
 
 
 def _propose(
@@ -43,13 +50,12 @@ def _propose(
   places = start[:, None] + jnp.arange(2)[None, :]
   # A text of one token is followed by PAD here: its entry is overwritten before it can be seen.
   pair = jnp.maximum(jnp.take_along_axis(context.tokens, places, axis=1), 0)
-  output = model.forward(params.drafter, cache, pair, start, None, None)
+  output = model.forward(params.drafter, cache, pair, start)
   last = (context.lengths - 1 - start)[:, None, None]
   logits = jnp.take_along_axis(output.logits, last, axis=1)[:, 0]
 
   def step(cache, tokens, depth):
-    output = model.forward(
-        params.drafter, cache, tokens[:, None], context.lengths + depth, None, None)
+    output = model.forward(params.drafter, cache, tokens[:, None], context.lengths + depth)
     return output.logits[:, 0], output.cache
 
   draft, cache = chains.draw_chain(logits, step, output.cache, keys, context.law, stop_below)

@@ -8,11 +8,10 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from specjax import decode, keys, logits, theory
+from specjax import decode, theory
 from specjax.decode import Decoder, State
 from specjax.measure import stub, timing
-from specjax.trees import chains
-from specjax.types import Array, Context, Draft, Params, Proposal, PyTree, Target
+from specjax.types import Array, Draft, Params, PyTree, Target
 
 WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16)
 _REPEATS = 5
@@ -93,7 +92,7 @@ def _run_passes(
     target: Target, params: PyTree, cache: PyTree, tokens: Array, lengths: Array) -> PyTree:
   def one(_, carry):
     cache, tokens = carry
-    output = target.forward(params, cache, tokens, lengths, None, None)
+    output = target.forward(params, cache, tokens, lengths)
     # Whoever decodes reads all the logits; this makes the next pass wait for that.
     return output.cache, jnp.where(jnp.isnan(output.logits.max()), 0, tokens)
 
@@ -107,16 +106,16 @@ def _run_drafts(
   """The cache, the drafter's state, and the steps that it took in `_PASSES` drafts."""
   def one(_, carry):
     cache, drafter, steps, lengths = carry
-    proposal = _propose(
-        decoder, params, state._replace(cache=cache, drafter=drafter, lengths=lengths))
-    lengths = jnp.where(_is_read(proposal.draft), lengths, 1)
+    held = state._replace(cache=cache, drafter=drafter, lengths=lengths)
+    proposal = decoder.propose(jax.random.key(0), params, held)
+    lengths = jnp.where(_after(proposal.draft), lengths, 1)
     return proposal.cache, proposal.state, steps + _steps(proposal.draft), lengths
 
   return lax.fori_loop(0, _PASSES, one, (cache, drafter, jnp.int32(0), state.lengths))[:3]
 
 
-def _is_read(draft: Draft) -> Array:
-  """True, but only who has computed the whole draft can know."""
+def _after(draft: Draft) -> Array:
+  """Always true; XLA cannot know it before the draft is computed, so the next draft waits."""
   read = (draft.tokens >= -1).all()
   return read if draft.log_q is None else read & ~jnp.isnan(draft.log_q.max())
 
@@ -129,20 +128,13 @@ def _steps(draft: Draft) -> Array:
 
 
 def _any_draft(decoder: Decoder, params: Params, state: State) -> Draft:
-  """A chain like those of the decoder's drafter: of its length, and with laws if it has laws."""
-  shape = jax.eval_shape(functools.partial(_propose, decoder, params), state).draft
-  log_q = shape.log_q
+  """A full draft of the shape that the decoder's drafter makes, with laws if it states laws."""
+  draft = jax.jit(Decoder.propose)(decoder, jax.random.key(0), params, state).draft
+  log_q = draft.log_q
   if log_q is not None:
     log_q = jnp.full(log_q.shape, -math.log(log_q.shape[-1]), log_q.dtype)
-  return chains.chain(
-      jnp.zeros(shape.tokens.shape, jnp.int32), log_q, jnp.ones(shape.valid.shape, bool))
-
-
-def _propose(decoder: Decoder, params: Params, state: State) -> Proposal:
-  law = lambda scores, drafted: logits.log_law(scores, decoder.transform)
-  context = Context(state.tokens, state.lengths, state.cache, law)
-  draft_keys = keys.draft(jax.random.key(0), state.rows, state.round, decoder.drafter.depth)
-  return decoder.drafter.propose(draft_keys, params, state.drafter, context)
+  return Draft(
+      jnp.zeros_like(draft.tokens), draft.parents, log_q, jnp.ones_like(draft.valid))
 
 
 def _time_round(decoder: Decoder, params: Params, start: Callable[[Decoder], State]) -> float:

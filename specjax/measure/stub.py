@@ -7,7 +7,6 @@ from jax import lax
 from jax.tree_util import Partial
 
 from specjax import decode
-from specjax.trees import chains
 from specjax.types import Array, Context, Draft, Drafter, Output, Params, Proposal, PyTree, Target
 
 PERIOD = 16  # the table repeats a text of so many tokens, which every drafter guesses
@@ -23,9 +22,8 @@ def without_models(decoder: decode.Decoder) -> decode.Decoder:
 def with_fixed_draft(decoder: decode.Decoder, draft: Draft) -> decode.Decoder:
   """The decoder with a drafter that gives the same batched draft in every round, for nothing."""
   drafter = Drafter(
-      init=Partial(chains.no_state), propose=Partial(_give, draft),
-      observe=Partial(chains.same_state), nodes=decoder.drafter.nodes,
-      depth=decoder.drafter.depth, abstains=False)
+      propose=Partial(_give, draft), nodes=decoder.drafter.nodes, depth=decoder.drafter.depth,
+      abstains=False, siblings=decoder.drafter.siblings)
   return decode.Decoder(
       decoder.target, drafter, decoder.rule, decoder.transform, decoder.window)
 
@@ -49,7 +47,7 @@ def _no_cache(params: PyTree, batch: int, capacity: int) -> tuple:
   return ()
 
 
-def _look_up(scores, params, cache, tokens, lengths, depths, mask) -> Output:
+def _look_up(scores, params, cache, tokens, lengths, depths=None, mask=None) -> Output:
   del params, lengths, depths, mask
   # The barrier makes the logits an array, as those of a model are, that consumers read again.
   return Output(lax.optimization_barrier(scores[tokens % PERIOD]), None, cache)

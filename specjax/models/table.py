@@ -11,7 +11,8 @@ from jax.tree_util import Partial
 
 from specjax.models import window
 from specjax.trees import chains
-from specjax.types import Array, Context, Drafter, Error, Output, Params, Proposal, PyTree, Target
+from specjax.types import (
+    Array, CHAIN, Context, Drafter, Error, Output, Params, Proposal, PyTree, Target)
 
 
 def target(logits: Array) -> Target:
@@ -41,8 +42,8 @@ def drafter(logits: Array, gamma: int) -> Drafter:
   if gamma < 1:
     raise Error(f"A drafter drafts at least one token, got gamma = {gamma}.")
   return Drafter(
-      init=Partial(chains.no_state), propose=Partial(_propose, _table(logits)),
-      observe=Partial(chains.same_state), nodes=gamma, depth=gamma, abstains=False)
+      propose=Partial(_propose, _table(logits)), nodes=gamma, depth=gamma, abstains=False,
+      siblings=CHAIN)
 
 
 def _table(logits: Array) -> Array:

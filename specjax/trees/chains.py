@@ -8,7 +8,7 @@ from jax import lax
 
 from specjax.logits import law as law_lib
 from specjax.logits.number import number, widen
-from specjax.types import Array, Draft, PAD, Params, PyTree, Verdict
+from specjax.types import Array, Draft, PAD, PyTree
 
 
 class _Chain(NamedTuple):
@@ -116,17 +116,3 @@ def chain(tokens: Array, log_q: Array | None, valid: Array) -> Draft:
   """A batched Draft whose nodes form a chain: tokens int32[B, N], log_q float[B, N, V] or None."""
   parents = jnp.broadcast_to(jnp.arange(tokens.shape[1], dtype=jnp.int32) - 1, tokens.shape)
   return Draft(tokens, parents, log_q, valid)
-
-
-def no_state(params: Params, tokens: Array, lengths: Array) -> tuple:
-  """The `init` of a drafter that remembers nothing between rounds."""
-  del params, tokens, lengths
-  return ()
-
-
-def same_state(
-    params: Params, state: PyTree, verdict: Verdict, features: Array | None, lengths: Array
-) -> PyTree:
-  """The `observe` of a drafter that has nothing to learn from a round."""
-  del params, verdict, features, lengths
-  return state

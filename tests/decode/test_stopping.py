@@ -4,6 +4,7 @@ The sampled statistic is that of `test_joint`: Pearson's chi-square over the 64 
 tokens, n = 200 000, false-alarm rate 1e-6, seeds fixed; the mutant must exceed the bar by far.
 """
 
+import dataclasses
 import functools
 
 import jax
@@ -43,8 +44,7 @@ def leaving_out(drafter: Drafter, below: float) -> Drafter:
     valid = jnp.cumprod(chosen >= np.log(below).astype(np.float32), axis=1, dtype=jnp.int32) > 0
     return proposal._replace(draft=draft._replace(valid=valid))
 
-  return Drafter(
-      drafter.init, Partial(propose), drafter.observe, drafter.nodes, drafter.depth, True)
+  return dataclasses.replace(drafter, propose=Partial(propose), abstains=True)
 
 
 def test_leaving_out_an_unlikely_token_is_caught():

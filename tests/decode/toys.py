@@ -11,8 +11,7 @@ from specjax import keys as keys_lib, logits
 from specjax.logits import law
 from specjax.models import transformer
 from specjax.models.config import ModelConfig
-from specjax.trees import chains
-from specjax.types import Draft, Drafter, Proposal, ROOT
+from specjax.types import Draft, Drafter, PATH_NOISE, Proposal, ROOT, WITHOUT_REPLACEMENT
 
 VOCAB = 4
 TINY = ModelConfig(
@@ -39,8 +38,8 @@ def pairs_drafter(table_logits) -> Drafter:
   Siblings are drawn without replacement and record the renormalised law, as `Draft` asks.
   """
   return Drafter(
-      init=Partial(chains.no_state), propose=Partial(_propose_pairs, table_logits),
-      observe=Partial(chains.same_state), nodes=4, depth=2, abstains=False)
+      propose=Partial(_propose_pairs, table_logits), nodes=4, depth=2, abstains=False,
+      siblings=WITHOUT_REPLACEMENT)
 
 
 def _propose_pairs(table_logits, keys, params, state, context):
@@ -69,8 +68,8 @@ def paths_drafter(table_logits, paths: int, gamma: int) -> Drafter:
   """Drafts independent chains over a table of order 1, path k drawn with `keys.path(key, k)`."""
   propose = functools.partial(_propose_paths, paths, gamma)
   return Drafter(
-      init=Partial(chains.no_state), propose=Partial(propose, table_logits),
-      observe=Partial(chains.same_state), nodes=paths * gamma, depth=gamma, abstains=False)
+      propose=Partial(propose, table_logits), nodes=paths * gamma, depth=gamma, abstains=False,
+      siblings=PATH_NOISE)
 
 
 def _propose_paths(paths, gamma, table_logits, keys, params, state, context):

@@ -1,6 +1,8 @@
 """Measured costs are positive, relative to one pass of all rows, and forget no step of a draft."""
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from specjax import decode, drafters, logits, verify
@@ -41,7 +43,7 @@ def test_the_steps_of_a_draft_are_counted(stop_below, steps):
   """A draft of up to 3: with 0.5 a first token at least 0.4 likely, then a law that stops it."""
   decoder = second_model(stop_below)
   state = decoder.init(None, *decode.pad([[0, 1]]), max_new_tokens=16)
-  proposal = costs._propose(decoder, Params(None), state)
+  proposal = decoder.propose(jax.random.key(0), Params(None), state)
   assert int(costs._steps(proposal.draft)) == steps
 
 
@@ -78,3 +80,13 @@ def test_a_text_that_ends_early_diverges_at_its_end():
   answer = played(setup)
   found = divergence.first(setup, answer._replace(baseline_tokens=answer.tokens[:5]))
   assert found.position == 5 and found.tokens == (answer.tokens[5], None)
+
+
+def test_a_transform_that_counts_tokens_is_measured_like_any_other():
+  """A draft is proposed as `generate` has it proposed, with the counts of the text."""
+  penalised = logits.chain(logits.repetition_penalty(1.2), logits.temperature(0.7))
+  target = table.target(np.eye(5, dtype=np.float32))
+  decoder = decode.speculative(
+      target, drafters.second_model(target, 2), verify.token(), penalised)
+  measured = costs.measure(decoder, Params(None), [[0, 1]], 16, (1, 3))
+  assert measured.draft_step > 0 and set(measured.window) == {1, 3}
