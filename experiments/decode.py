@@ -37,14 +37,15 @@ def main(_):
     print(auto.describe(choice) + "\n", flush=True)
   setup = build.build(job.config, load)
   result = _decode(setup, job)
-  print("\n" + summary.table(result, job.config.gamma))
+  print("\n" + summary.table(result))
+  written = jobs.to_json(setup, job, result)
   if choice:
-    result["choice"] = choice
+    written["choice"] = choice
   if recorded:
-    result["replay"] = replay.compare(recorded, result["tokens"], result["manifest"])
-    print("\n" + replay.describe(result["replay"]))
-  app.emit("decode", result)
-  if recorded and not result["replay"]["identical"]:
+    written["replay"] = replay.compare(recorded, result.tokens, written["manifest"])
+    print("\n" + replay.describe(written["replay"]))
+  app.emit("decode", written)
+  if recorded and not written["replay"]["identical"]:
     sys.exit(1)
 
 

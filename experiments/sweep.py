@@ -35,8 +35,9 @@ from absl import flags
 
 from experiments.benchmarks import tables
 from specjax.launch import app, config as config_lib, prompts
+from specjax.launch.result import Outcome
 from specjax.stats import estimates
-from specjax.sweep import grid, plan as plan_lib, results, run
+from specjax.sweep import grid, plan as plan_lib, run
 from specjax.types import Error
 
 _CONFIG = config_lib.define()
@@ -56,7 +57,9 @@ _NUM_WORKERS = flags.DEFINE_integer(
 _WORKER_INDEX = flags.DEFINE_integer(
     "worker_index", 0, "which of them this is, from 0", lower_bound=0)
 
-_NUMBERS = (*results.NUMBERS, "speedup_interval", "identical_to_baseline")
+_SHOWN = (
+    "tau", "alpha", "speedup", "predicted_speedup", "tokens_per_second",
+    "baseline_tokens_per_second", "speedup_interval", "identical_to_baseline")
 _DEFINITIONS = """\
 tau: tokens emitted / target passes, the extra token counted. alpha: drafted tokens accepted /
 tested. identical: to plain decoding; - where the two are independent samples."""
@@ -76,14 +79,14 @@ def main(_):
   folder, plan = pathlib.Path(app.OUT.value), _plan()
   worker = run.Worker(_WORKER_INDEX.value, _NUM_WORKERS.value)
   with tqdm.tqdm(total=len(plan.cells), unit="cell", file=sys.stderr) as bar:
-    lines, before = run.run(plan, folder, worker, _Bar(plan, bar))
-  found = [(cell, lines.get(cell.id)) for cell in plan.cells]
+    outcomes, before = run.run(plan, folder, worker, _Bar(plan, bar))
+  found = [(cell, outcomes.get(cell.id)) for cell in plan.cells]
   print("\n" + _table(plan, found))
   result = _summary(folder, found, before)
   if result["elsewhere"]:
     _warn(f"{result['elsewhere']} cells are being measured by other workers, the last of which "
           "writes the report; should one be killed, give the same command again")
-  elif complaint := run.write_report(folder, lines):
+  elif complaint := run.write_report(folder, outcomes):
     _warn(complaint)
   app.show(result)
   return 1 if result["failed"] else 0
@@ -133,12 +136,12 @@ def _warn(message: str) -> None:
 def _table(plan: plan_lib.Plan, found) -> str:
   """The table and what its columns mean; without those of speed if no cell has one."""
   axes = plan.varied or plan_lib.ALWAYS
-  passes = [seconds for found_in in found if not math.isnan(seconds := _pass_seconds(*found_in))]
+  passes = [seconds for pair in found if not math.isnan(seconds := _pass_seconds(*pair))]
   untimed = [seconds for seconds in passes if not estimates.is_timed(seconds)]
   speed = not passes or len(untimed) < len(passes)
   rows = [[*axes, "tau", "alpha", *(["speed-up", "predicted"] if speed else []), "identical"]]
-  for cell, line in found:
-    numbers = _numbers(line, estimates.is_timed(_pass_seconds(cell, line)))
+  for cell, outcome in found:
+    numbers = _numbers(outcome, estimates.is_timed(_pass_seconds(cell, outcome)))
     kept = numbers if speed else numbers[:2] + numbers[4:]
     rows.append([str(cell.axes[axis]) for axis in axes] + kept)
   notes = (_OF_SPEED if speed else "") + _DEFINITIONS
@@ -148,38 +151,41 @@ def _table(plan: plan_lib.Plan, found) -> str:
   return tables.table(rows) + "\n\n" + notes
 
 
-def _pass_seconds(cell: plan_lib.Cell, line: dict | None) -> float:
+def _pass_seconds(cell: plan_lib.Cell, outcome: Outcome | None) -> float:
   """Of plain decoding in a cell, NaN if it is not known."""
-  result = (line or {}).get("result") or {}
-  costs = result.get("costs") or {}
-  measured, rate = (math.nan if value is None else value for value in (
-      costs.get("pass_seconds"), result.get("baseline_tokens_per_second")))
-  return estimates.pass_seconds(measured, rate, cell.axes["batch_size"])
+  if outcome is None or outcome.result is None:
+    return math.nan
+  costs, rate = outcome.result.costs, outcome.result.baseline_tokens_per_second
+  return estimates.pass_seconds(
+      math.nan if costs is None else costs.pass_seconds, rate, cell.axes["batch_size"])
 
 
-def _numbers(line: dict | None, timed: bool) -> list[str]:
-  if line is None:
+def _numbers(outcome: Outcome | None, timed: bool) -> list[str]:
+  if outcome is None:
     return ["elsewhere"] + [""] * 4
-  if line["error"] is not None:
-    return [f"failed: {line['error']}"[:60]] + [""] * 4
-  result = line["result"]
-  number = lambda value: "-" if value is None else f"{value:.2f}"
-  interval = result.get("speedup_interval")
-  within = "" if interval is None or None in interval else " ({:.2f}-{:.2f})".format(*interval)
+  if outcome.error is not None:
+    return [f"failed: {outcome.error}"[:60]] + [""] * 4
+  result, within = outcome.result, ""
+  if result.speedup_interval is not None:
+    within = " ({:.2f}-{:.2f})".format(*result.speedup_interval)
+  speed = [_number(result.speedup) + within, _number(result.predicted_speedup)]
   return [
-      number(result.get("tau")), number(result.get("alpha")),
-      *([number(result.get("speedup")) + within, number(result.get("predicted_speedup"))] if timed
-        else ["-", "-"]),
-      {True: "yes", False: "NO", None: "-"}[result.get("identical_to_baseline")]]
+      _number(result.tau), _number(result.alpha), *(speed if timed else ["-", "-"]),
+      {True: "yes", False: "NO", None: "-"}[result.identical_to_baseline]]
+
+
+def _number(value: float) -> str:
+  return "-" if math.isnan(value) else f"{value:.2f}"
 
 
 def _summary(folder: pathlib.Path, found, before: set[str]) -> dict:
   """done, failed, elsewhere: cells of this grid; skipped: those of `done` that were done before."""
-  done = [cell for cell, line in found if line is not None and line["error"] is None]
+  here = [(cell, outcome) for cell, outcome in found if outcome is not None]
+  done = [cell for cell, outcome in here if outcome.error is None]
   rows = [
-      dict(id=cell.id, cell=cell.axes, error=line["error"],
-           **{name: (line["result"] or {}).get(name) for name in _NUMBERS})
-      for cell, line in found if line is not None]
+      dict(id=cell.id, cell=cell.axes, error=outcome.error,
+           **{name: getattr(outcome.result, name, None) for name in _SHOWN})
+      for cell, outcome in here]
   return dict(
       folder=folder, done=len(done), failed=len(rows) - len(done), elsewhere=len(found) - len(rows),
       skipped=sum(cell.id in before for cell in done), rows=rows)

@@ -5,7 +5,6 @@ the first difference is a bug.
 """
 
 import os.path
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,16 +13,7 @@ import numpy as np
 from specjax import decode
 from specjax.launch.build import Setup
 from specjax.launch.play import Answer
-
-
-class Divergence(NamedTuple):
-  """The first difference of one answer from plain decoding."""
-
-  name: str
-  turn: int
-  position: int  # in the answer, from 0
-  tokens: tuple[int | None, int | None]  # speculative and plain; None: the text had ended
-  margin: float  # the target's largest logit minus its second largest there
+from specjax.launch.result import Divergence
 
 
 def first(setup: Setup, answer: Answer) -> Divergence | None:
@@ -32,10 +22,9 @@ def first(setup: Setup, answer: Answer) -> Divergence | None:
   if ours == plain:
     return None
   same = len(os.path.commonprefix([ours, plain]))
-  at = lambda tokens: tokens[same] if same < len(tokens) else None
+  there = tuple(tokens[same] if same < len(tokens) else None for tokens in (ours, plain))
   return Divergence(
-      answer.name, answer.turn, same, (at(ours), at(plain)),
-      _margin(setup, answer.prompt + ours[:same]))
+      answer.name, answer.turn, same, there, _margin(setup, answer.prompt + ours[:same]))
 
 
 def _margin(setup: Setup, text: list[int]) -> float:

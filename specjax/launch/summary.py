@@ -1,45 +1,60 @@
 """The numbers of a decoding run, and the table that shows them beside their definitions."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from specjax import theory
 from specjax.launch.play import Answer
+from specjax.launch.result import CostResult, PromptResult, Result
 from specjax.stats import estimates
 
 
-def summarise(
-    answers: list[Answer], costs: theory.Costs | None, gamma: int, exact: bool,
-    abstains: bool = False, stops: bool = False) -> dict:
-  """The result of an experiment as a plain dict; NaN where there is nothing to divide by.
+class Traits(NamedTuple):
+  """What is known of a setup before it decodes."""
+
+  nodes: int  # of a draft; 0: plain decoding
+  depth: int  # the drafting steps of a whole draft
+  exact: bool  # both ways of decoding must give one text: temperature 0, or a coupled rule
+  # A round whose draft is empty is a pass over a single row, as with prompt lookup alone in its
+  # batch.
+  abstains: bool = False
+  # Drafts may end early. How long a batch of several rows goes on drafting is then not known from
+  # its counts, and there is no prediction.
+  stops: bool = False
+
+
+def summarise(answers: list[Answer], costs: theory.Costs | None, traits: Traits) -> Result:
+  """The result of a run, but for its divergences.
 
   Args:
     answers: of all turns.
-    costs: measured, V(gamma + 1) among them; None for plain decoding.
-    gamma: tokens drafted a round.
-    exact: both ways of decoding must give one text (temperature 0, or a coupled rule).
-    abstains: a round whose draft is empty was a single-row pass, as with prompt lookup alone in its
-      batch.
-    stops: drafts may end before they have gamma tokens. How long a batch of several rows goes on
-      drafting is then not known from its counts, and there is no prediction.
+    costs: measured, V(nodes + 1) among them; None for plain decoding.
+    traits: of the setup that gave the answers.
   """
-  total = lambda name: np.sum([getattr(a.counts, name) for a in answers], axis=0)
-  drafted, tested, accepted = total("drafted"), total("tested"), total("accepted")
-  rounds = int(total("rounds"))
-  emitted = int(total("emitted"))
-  seconds = np.array([(a.seconds, a.baseline_seconds) for a in answers])
-  tokens = np.array([(len(a.tokens), len(a.baseline_tokens)) for a in answers])
+  prompts = [_of_prompt(answer) for answer in answers]
+  rounds, emitted, drafting = (
+      sum(getattr(p, name) for p in prompts) for name in ("rounds", "emitted", "drafting"))
+  drafted, tested, accepted = (
+      np.sum([getattr(p, name) for p in prompts], axis=0) for name in (
+          "drafted", "tested", "accepted"))
+  seconds = np.array([(p.seconds, p.baseline_seconds) for p in prompts])
+  tokens = np.array([(p.tokens, p.baseline_tokens) for p in prompts])
   tau = estimates.ratio(emitted, rounds)
-  drafting = estimates.ratio(drafted[0], rounds) if abstains else 1.0
-  steps = _draft_steps(drafted, rounds, costs.rows) if stops and costs else float(gamma)
-  return dict(
+  share = estimates.ratio(drafting, rounds) if traits.abstains else 1.0
+  steps = float(traits.depth)
+  if traits.stops and costs:
+    steps = _draft_steps(drafted, rounds, costs.rows)
+  low_high = estimates.interval(
+      lambda drawn: _speedup(tokens[drawn], seconds[drawn]), len(answers))
+  return Result(
       tokens=[a.tokens for a in answers],
       text=[a.text for a in answers],
-      prompts=[_of_prompt(a) for a in answers],
+      prompts=prompts,
+      nodes=traits.nodes,
       tau=tau,
-      tau_macro=float(np.mean(
-          [estimates.ratio(a.counts.emitted, a.counts.rounds) for a in answers])),
+      tau_macro=float(np.mean([estimates.ratio(p.emitted, p.rounds) for p in prompts])),
       alpha=estimates.ratio(accepted.sum(), tested.sum()),
       acceptance_by_position=[estimates.ratio(a, t) for a, t in zip(accepted, tested)],
       acceptance_by_position_joint=[estimates.ratio(a, rounds) for a in accepted],
@@ -47,65 +62,77 @@ def summarise(
       tokens_per_second=estimates.ratio(*(x[:, 0].sum() for x in (tokens, seconds))),
       baseline_tokens_per_second=estimates.ratio(*(x[:, 1].sum() for x in (tokens, seconds))),
       speedup=_speedup(tokens, seconds),
-      speedup_interval=estimates.interval(
-          lambda drawn: _speedup(tokens[drawn], seconds[drawn]), len(answers)),
-      predicted_speedup=_predicted(costs, tau, gamma, steps, drafting),
-      drafting_rounds=drafting,
+      speedup_interval=low_high and tuple(low_high),
+      predicted_speedup=_predicted(costs, tau, traits.nodes, steps, share),
+      drafting_rounds=share,
       drafted_tokens=estimates.ratio(drafted.sum(), rounds),
       draft_steps=steps,
-      costs=costs and dict(
-          pass_seconds=costs.pass_seconds, window=theory.window_cost(costs, gamma + 1),
-          draft_step=costs.draft_step, rows=costs.rows),
+      costs=costs and CostResult(
+          costs.pass_seconds, theory.window_cost(costs, traits.nodes + 1), costs.draft_step,
+          costs.rows),
       identical_to_baseline=(
-          all(a.tokens == a.baseline_tokens for a in answers) if exact else None))
+          all(a.tokens == a.baseline_tokens for a in answers) if traits.exact else None))
 
 
-def table(result: dict, gamma: int) -> str:
-  """The numbers of `summarise`, one a line, each with its definition."""
-  number = lambda value, form: "-" if value is None or math.isnan(value) else format(value, form)
-  positions = lambda values: " ".join(number(value, ".2f") for value in values) or "-"
-  interval = result["speedup_interval"]
-  within = "" if interval is None else (
-      f", 95 % interval {interval[0]:.2f} to {interval[1]:.2f} over prompts")
-  same = {True: "identical to plain decoding", False: "DIFFERS from plain decoding",
-          None: "not comparable: independent samples"}[result["identical_to_baseline"]]
-  costs = result["costs"]
-  predicted = "" if costs is None else (
-      f"; V = {costs['window']:.2f}, c = {costs['draft_step']:.3f} measured here")
-  if result["drafting_rounds"] < 1:
-    predicted += f"; {result['drafting_rounds']:.0%} of the rounds had a draft, V = 1 in the others"
-  if math.isnan(result["draft_steps"]):
-    predicted = "; unknown for a batch whose drafts end early"
-  several = len(result["tokens"]) > 1
-  macro = f" ({number(result['tau_macro'], '.2f')} as a mean over prompts)" if several else ""
+def table(result: Result) -> str:
+  """The numbers of a result, one a line, each with its definition."""
+  macro = ""
+  if len(result.tokens) > 1:
+    macro = f" ({_number(result.tau_macro, '.2f')} as a mean over prompts)"
   rows = [
-      ("tau", number(result["tau"], ".2f"),
+      ("tau", _number(result.tau, ".2f"),
        f"tokens emitted / target passes, the extra token counted{macro}"),
-      ("alpha", number(result["alpha"], ".2f"), "drafted tokens accepted / tested"),
-      ("  by position", positions(result["acceptance_by_position"]),
+      ("alpha", _number(result.alpha, ".2f"), "drafted tokens accepted / tested"),
+      ("  by position", _numbers(result.acceptance_by_position),
        "accepted / tested at each position"),
-      ("  joint", positions(result["acceptance_by_position_joint"]),
+      ("  joint", _numbers(result.acceptance_by_position_joint),
        "accepted at each position / target passes"),
-      ("tokens/s", number(result["tokens_per_second"], ".1f"), "speculative, rounds only"),
-      ("", number(result["baseline_tokens_per_second"], ".1f"), "plain, in turn with the above"),
-      ("speed-up", number(result["speedup"], ".2f"),
-       f"plain seconds per token / speculative seconds per token{within}"),
-      ("  predicted", number(result["predicted_speedup"], ".2f"),
-       f"tau / (V({gamma + 1}) + {result['draft_steps']:.3g} c){predicted}"),
-      ("text", "", same)]
+      ("tokens/s", _number(result.tokens_per_second, ".1f"), "speculative, rounds only"),
+      ("", _number(result.baseline_tokens_per_second, ".1f"), "plain, in turn with the above"),
+      ("speed-up", _number(result.speedup, ".2f"),
+       f"plain seconds per token / speculative seconds per token{_interval(result)}"),
+      ("  predicted", _number(result.predicted_speedup, ".2f"), _prediction(result)),
+      ("text", "", {
+          True: "identical to plain decoding", False: "DIFFERS from plain decoding",
+          None: "not comparable: independent samples"}[result.identical_to_baseline])]
   width = max(len(value) for _, value, _ in rows)
   return "\n".join(f"{name:14}{value:>{width}}   {meaning}" for name, value, meaning in rows)
 
 
-def _of_prompt(answer: Answer) -> dict:
+def _number(value: float, form: str) -> str:
+  return "-" if math.isnan(value) else format(value, form)
+
+
+def _numbers(values: list[float]) -> str:
+  return " ".join(_number(value, ".2f") for value in values) or "-"
+
+
+def _interval(result: Result) -> str:
+  if result.speedup_interval is None:
+    return ""
+  return ", 95 % interval {:.2f} to {:.2f} over prompts".format(*result.speedup_interval)
+
+
+def _prediction(result: Result) -> str:
+  """The formula of the prediction, and what was put into it."""
+  formula = f"tau / (V({result.nodes + 1}) + {result.draft_steps:.3g} c)"
+  if math.isnan(result.draft_steps):
+    return f"{formula}; unknown for a batch whose drafts end early"
+  if result.costs is not None:
+    formula += f"; V = {result.costs.window:.2f}, c = {result.costs.draft_step:.3f} measured here"
+  if result.drafting_rounds < 1:
+    formula += f"; {result.drafting_rounds:.0%} of the rounds had a draft, V = 1 in the others"
+  return formula
+
+
+def _of_prompt(answer: Answer) -> PromptResult:
   """What one answer adds to the sums, so that whoever reads a record can form them again."""
-  counts = answer.counts
-  return dict(
+  counts = {name: np.asarray(value).tolist() for name, value in answer.counts._asdict().items()}
+  return PromptResult(
       name=answer.name, category=answer.category, turn=answer.turn,
       tokens=len(answer.tokens), seconds=answer.seconds,
       baseline_tokens=len(answer.baseline_tokens), baseline_seconds=answer.baseline_seconds,
-      rounds=counts.rounds, emitted=counts.emitted, drafted=counts.drafted,
-      tested=counts.tested, accepted=counts.accepted, lengths=counts.lengths)
+      **counts)
 
 
 def _draft_steps(drafted: np.ndarray, rounds: int, rows: int) -> float:
@@ -113,10 +140,11 @@ def _draft_steps(drafted: np.ndarray, rounds: int, rows: int) -> float:
   return estimates.ratio(rounds + drafted[:-1].sum(), rounds) if rows == 1 else math.nan
 
 
-def _predicted(costs: theory.Costs | None, tau: float, gamma: int, steps: float, drafting: float):
+def _predicted(
+    costs: theory.Costs | None, tau: float, nodes: int, steps: float, drafting: float) -> float:
   if costs is None or math.isnan(steps):
     return math.nan
-  passes = drafting * theory.window_cost(costs, gamma + 1) + 1 - drafting
+  passes = drafting * theory.window_cost(costs, nodes + 1) + 1 - drafting
   return float(theory.predicted_speedup(tau, steps, costs.draft_step, passes))
 
 

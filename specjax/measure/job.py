@@ -1,11 +1,13 @@
 """One decoding job: what decides about its tokens, and playing it with everything measured."""
 
-from typing import Callable, NamedTuple
+import dataclasses
+from typing import Any, Callable, NamedTuple
 
 from specjax import keys, theory
 from specjax.launch import config as config_lib, divergence, play, record, stops, summary
 from specjax.launch.build import Setup
 from specjax.launch.prompts import Conversation
+from specjax.launch.result import Result
 from specjax.measure import costs
 
 
@@ -48,34 +50,47 @@ def check(setup: Setup, job: Job) -> None:
 
 
 def measure(
-    setup: Setup, job: Job, progress: Callable[[int], None] = lambda turns: None) -> dict:
-  """Plays a job speculatively and plainly, in turn, and returns its record, ready for JSON.
+    setup: Setup, job: Job, progress: Callable[[int], None] = lambda turns: None) -> Result:
+  """Plays a job speculatively and plainly, in turn, and takes its numbers.
 
   Args:
     setup: what `build` made of `job.config`.
     job: what to play.
     progress: called with the number of turns that have just been answered.
   """
-  config = job.config
   answers = play.play(
-      setup, job.conversations, keys.from_seed(job.seed), max_new_tokens=config.max_new_tokens,
-      batch_size=config.batch_size, template=job.template, stop=job.stop, repeats=job.repeats,
-      progress=progress)
-  exact = config.temperature == 0 or setup.speculative.rule.coupled
-  # Where nothing is drafted for the whole batch, one row is scored: see `summarise`.
-  abstains = setup.speculative.drafter.abstains and job.rows == 1 and not config.strict
-  result = summary.summarise(
-      answers, _costs(setup, job, answers), config.gamma, exact, abstains, config.stop_below > 0)
-  if exact:
-    result["divergences"] = [d for a in answers if (d := divergence.first(setup, a))]
-  return result | dict(
-      inputs=job.inputs(), manifest=record.manifest(job.seed, config, setup.models))
+      setup, job.conversations, keys.from_seed(job.seed),
+      max_new_tokens=job.config.max_new_tokens, batch_size=job.config.batch_size,
+      template=job.template, stop=job.stop, repeats=job.repeats, progress=progress)
+  traits = _traits(setup, job)
+  result = summary.summarise(answers, _costs(setup, job, answers), traits)
+  if not traits.exact:
+    return result
+  found = [divergence.first(setup, answer) for answer in answers]
+  return dataclasses.replace(result, divergences=[each for each in found if each])
+
+
+def to_json(setup: Setup, job: Job, result: Result) -> dict[str, Any]:
+  """The whole record of a run: its numbers, and all that a replay needs."""
+  return result.to_json() | dict(
+      inputs=job.inputs(), manifest=record.manifest(job.seed, job.config, setup.models))
+
+
+def _traits(setup: Setup, job: Job) -> summary.Traits:
+  drafter = setup.speculative.drafter
+  return summary.Traits(
+      nodes=drafter.nodes, depth=drafter.depth,
+      exact=job.config.temperature == 0 or setup.speculative.rule.coupled,
+      # Only where nothing is drafted for the whole batch is one row scored.
+      abstains=drafter.abstains and job.rows == 1 and not job.config.strict,
+      stops=job.config.stop_below > 0)
 
 
 def _costs(setup: Setup, job: Job, answers: list[play.Answer]) -> theory.Costs | None:
-  if setup.speculative.drafter.nodes == 0:
+  drafter = setup.speculative.drafter
+  if drafter.nodes == 0:
     return None
   first = [answer.prompt for answer in answers if answer.turn == 0]
   return costs.measure(
       setup.speculative, setup.params, first[:job.rows], job.config.max_new_tokens,
-      (job.config.gamma + 1,))
+      (drafter.nodes + 1,))

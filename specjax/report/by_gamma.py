@@ -63,7 +63,7 @@ def _theory(curve: list[Cell]) -> tuple[list[figure.Point], list[figure.Point]]:
   drafting = [c.parts for c in curve if c.gamma]
   alpha = estimates.ratio(*(sum(p.accepted.sum() for p in drafting),
                             sum(p.tested.sum() for p in drafting)))
-  share = estimates.ratio(sum(p.tested[:, 0].sum() for p in drafting),
+  share = estimates.ratio(sum(p.drafting.sum() for p in drafting),
                           sum(p.rounds.sum() for p in drafting))
   if math.isnan(alpha):
     return [], []

@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from specjax import theory
+from specjax.launch.result import Result
 from specjax.report import parts as parts_lib
 from specjax.report.parts import Estimate, Parts
-from specjax.report.rows import AXES, Reading, SUMMED, text
+from specjax.report.rows import Reading, text
 from specjax.stats import estimates
 
 _NUMBERS = ("temperature", "gamma", "batch_size")
 _NONE = Estimate(math.nan)
+_SUMMED = tuple(name for name in Parts._fields if name != "category")  # of each answer
 _LONGEST = 22  # characters of a value in a label; tables have the whole
 
 
@@ -85,7 +87,7 @@ def best(cells: list[Cell]) -> Cell:
 
 def constant(cells: list[Cell]) -> dict[str, str]:
   """The axes that have one value in all cells, as texts."""
-  names = dict.fromkeys((*AXES, *(name for cell in cells for name in cell.axes)))
+  names = dict.fromkeys(name for cell in cells for name in cell.axes)
   values = {name: {text(cell.axes.get(name, "")) for cell in cells} for name in names}
   return {name: found.pop() for name, found in values.items() if len(found) == 1}
 
@@ -106,30 +108,33 @@ def shorten(name: str) -> str:
 
 
 def _cell(group: list[Reading]) -> Cell:
-  parts = _sum(group)
-  tau, identical = parts_lib.tau(parts), [reading.identical for reading in group]
+  axes, results = group[0].axes, [reading.result for reading in group]
+  parts = _sum(results)
+  tau, identical = parts_lib.tau(parts), [result.identical_to_baseline for result in results]
   rate = estimates.ratio(parts.baseline_tokens.sum(), parts.baseline_seconds.sum())
-  measured = float(np.mean([reading.pass_seconds for reading in group]))
   cell = Cell(
-      group[0].axes, len(group), parts, parts_lib.speedup(parts), tau, parts_lib.alpha(parts),
+      axes, len(group), parts, parts_lib.speedup(parts), tau, parts_lib.alpha(parts),
       parts_lib.rate(parts), rate,
-      estimates.pass_seconds(measured, rate, group[0].axes["batch_size"]),
-      _predicted(group, tau.value), None if None in identical else all(identical))
+      estimates.pass_seconds(_mean(results, "pass_seconds"), rate, axes["batch_size"]),
+      _predicted(results, tau.value), None if None in identical else all(identical))
   return cell if cell.timed else cell._replace(speedup=_NONE, predicted=math.nan)
 
 
-def _sum(group: list[Reading]) -> Parts:
+def _sum(results: list[Result]) -> Parts:
   """The parts of every answer, added up over seeds."""
   summed = {}
-  for reading in group:
-    for key, fields in reading.answers.items():
-      earlier = summed.get(key)
-      summed[key] = fields if earlier is None else [
-          _stack(pair).sum(0) for pair in zip(earlier, fields)]
-  *scalars, tested, accepted, lengths = (_stack(column) for column in zip(*summed.values()))
-  return Parts(
-      np.array([category for _, category, *_ in summed]), *(column[:, 0] for column in scalars),
-      tested, accepted, lengths)
+  for result in results:
+    seen = collections.Counter()
+    for prompt in result.prompts:
+      key = prompt.category, prompt.name, prompt.turn
+      counts = [np.atleast_1d(np.float64(getattr(prompt, name))) for name in _SUMMED]
+      summed.setdefault((*key, seen[key]), []).append(counts)
+      seen[key] += 1
+  answers = [[_stack(column).sum(0) for column in zip(*seeds)] for seeds in summed.values()]
+  columns = dict(zip(_SUMMED, map(_stack, zip(*answers))))
+  return Parts(np.array([category for category, *_ in summed]), **{
+      name: column if name in parts_lib.BY_DEPTH else column[:, 0]
+      for name, column in columns.items()})
 
 
 def _stack(rows) -> np.ndarray:
@@ -138,17 +143,22 @@ def _stack(rows) -> np.ndarray:
   return np.stack([np.pad(row, (0, width - len(row))) for row in rows])
 
 
-def _predicted(group: list[Reading], tau: float) -> float:
+def _mean(results: list[Result], cost: str) -> float:
+  """A measured cost, averaged over the seeds; NaN if one of them lacks it."""
+  return float(np.mean([
+      math.nan if result.costs is None else getattr(result.costs, cost) for result in results]))
+
+
+def _predicted(results: list[Result], tau: float) -> float:
   """The speed-up that tau and the measured costs give, costs averaged over the seeds."""
-  place = SUMMED.index("rounds")
-  rounds = [sum(float(fields[place][0]) for fields in reading.answers.values())
-            for reading in group]
+  rounds = [sum(prompt.rounds for prompt in result.prompts) for result in results]
   if not sum(rounds):
     return math.nan
-  mean = lambda name, weights=None: float(
-      np.average([getattr(reading, name) for reading in group], weights=weights))
-  drafting, step, steps = mean("drafting", rounds), mean("draft_step"), mean("steps", rounds)
-  cost = drafting * mean("window") + 1 - drafting
+  drafting, steps = (
+      float(np.average([getattr(result, name) for result in results], weights=rounds))
+      for name in ("drafting_rounds", "draft_steps"))
+  step = _mean(results, "draft_step")
+  cost = drafting * _mean(results, "window") + 1 - drafting
   if not all(map(math.isfinite, (tau, step, steps, cost))) or not cost:
     return math.nan
   return float(theory.predicted_speedup(tau, steps, step, cost))

@@ -8,6 +8,7 @@ import numpy as np
 from specjax.stats import estimates
 
 Numbers = np.ndarray
+BY_DEPTH = ("tested", "accepted", "lengths")  # those of `Parts` that are lists
 
 
 class Estimate(NamedTuple):
@@ -29,6 +30,7 @@ class Parts(NamedTuple):
   baseline_seconds: Numbers  # [P]
   rounds: Numbers  # [P]
   emitted: Numbers  # [P]
+  drafting: Numbers  # [P], rounds that had a draft
   tested: Numbers  # [P, D]
   accepted: Numbers  # [P, D]
   lengths: Numbers  # [P, D + 1], rounds that emitted 1, 2, ..., D + 1 tokens

@@ -3,6 +3,7 @@
 import pathlib
 import statistics
 
+from specjax.launch.result import Outcome
 from specjax.report import (
   cells as cells_lib,
   figures,
@@ -37,18 +38,18 @@ DEFINITIONS = {
 _OF_SPEED = ("speed-up", "c", "V(n)", "predicted")
 
 
-def write(rows: list[dict], folder: pathlib.Path) -> None:
+def write(outcomes: list[Outcome], folder: pathlib.Path) -> None:
   """Writes report.md, report.html and figures/ into `folder`, over those of an earlier call.
 
-  The same rows give the same text. Rows that failed or are malformed are listed with their error;
-  a figure that the rows have no numbers for is left out, and the report says why.
+  The same outcomes give the same text. Cells that failed are listed with their error; a figure that
+  there are no numbers for is left out, and the report says why.
 
   Args:
-    rows: the lines of a sweep's results.jsonl, each with `id`, `cell`, `error` and `result`.
+    outcomes: of the cells of a sweep.
     folder: an existing folder; its sweep.json, if there is one, says what the rows came from.
   """
   folder = pathlib.Path(folder)
-  readings, failures = rows_lib.read(rows)
+  readings, failures = rows_lib.read(outcomes)
   cells = cells_lib.pool(readings)
   sections = [_run(cells, failures, folder)]
   drawn, omitted = figures.write(cells, folder)
@@ -67,7 +68,7 @@ def write(rows: list[dict], folder: pathlib.Path) -> None:
 def _run(cells: list[Cell], failures: list[Failure], folder: pathlib.Path) -> Section:
   """What was run, and what all of it has in common."""
   count = lambda number, name: f"{number} {name}{'' if number == 1 else 's'}"
-  lines = [f"{count(len(cells), 'cell')} measured; {count(len(failures), 'row')} failed."]
+  lines = [f"{count(len(cells), 'cell')} measured; {count(len(failures), 'cell')} failed."]
   if not cells:
     lines[0] += " There is nothing to show."
   same = {name: value for name, value in cells_lib.constant(cells).items() if value != ""}

@@ -10,20 +10,18 @@ import pathlib
 from typing import Callable
 
 from specjax.launch import strict_json
+from specjax.launch.result import Outcome
 from specjax.types import Error
 
-NUMBERS = (
-    "tau", "alpha", "speedup", "predicted_speedup", "tokens_per_second",
-    "baseline_tokens_per_second")  # of a result, for whoever shows it; null is none
 _LARGEST = 2**32  # bytes of a file; a cell of a hundred prompts takes less than 2^19
 
 
 class Results:
-  """The lines in a folder. `lines` grows with `refresh`."""
+  """What the files of a folder hold. `outcomes` grows with `refresh`."""
 
   def __init__(self, folder: pathlib.Path, warn: Callable[[str], None]):
     """Reads nothing yet; `warn` is told of lines that cannot be read, naming file and line."""
-    self.lines: list[dict] = []
+    self.outcomes: list[Outcome] = []
     self._folder, self._warn = folder, warn
     self._read: dict[pathlib.Path, tuple[int, int]] = {}  # bytes and lines read of each file
 
@@ -48,19 +46,19 @@ class Results:
           self._take(raw, f"{path}, line {number}")
       self._read[path] = position, number
 
-  def latest(self) -> dict[str, dict]:
-    """The line that counts for each id: the latest that has a result, else the latest failure."""
+  def latest(self) -> dict[str, Outcome]:
+    """What counts for each id: the latest outcome that has a result, else the latest failure."""
     found = {}
-    for line in sorted(self.lines, key=lambda line: (line["error"] is None, line["finished"])):
-      found[line["id"]] = line
+    for outcome in sorted(self.outcomes, key=lambda each: (each.error is None, each.finished)):
+      found[outcome.id] = outcome
     return found
 
   def _take(self, raw: bytes, place: str) -> None:
     if not raw.strip():
       return
     try:
-      self.lines.append(_checked(strict_json.loads(raw)))
-    except ValueError as error:
+      self.outcomes.append(Outcome.from_json(strict_json.loads(raw)))
+    except Error as error:
       self._warn(f"{place} is not a result and is left out: {error}")
 
 
@@ -75,13 +73,13 @@ class Writer:
     if size and os.pread(self._file, 1, size - 1) != b"\n":
       self._write(b"\n")
 
-  def append(self, line: dict) -> None:
+  def append(self, outcome: Outcome) -> None:
     """Adds a line and waits until the disk has it.
 
     Raises:
       OSError: it cannot be written, for example because the disk is full.
     """
-    self._write(strict_json.dumps(line).encode() + b"\n")
+    self._write(strict_json.dumps(outcome.to_json()).encode() + b"\n")
 
   def close(self) -> None:
     os.close(self._file)
@@ -100,31 +98,3 @@ class Writer:
 def files(folder: pathlib.Path) -> list[pathlib.Path]:
   """The files of results in a folder."""
   return sorted(path for path in folder.glob("results*.jsonl") if path.is_file())
-
-
-def _checked(line) -> dict:
-  """`line`, if it is one; raises Error otherwise."""
-  kinds = dict(
-      id=str, cell=dict, error=(str, type(None)), result=(dict, type(None)),
-      wall_seconds=(int, float), finished=str)
-  if not isinstance(line, dict):
-    raise Error("no object")
-  for key, kind in kinds.items():
-    if not isinstance(line.get(key, ...), kind):
-      raise Error(f"no fitting {key!r}")
-  if (line["error"] is None) == (line["result"] is None):
-    raise Error("either a result or an error is needed")
-  _check_shown(line["result"] or {})
-  return line
-
-
-def _check_shown(result: dict) -> None:
-  """Raises Error if what the table of a sweep shows is no number; it may be missing."""
-  interval = result.get("speedup_interval")
-  if interval is not None and not (isinstance(interval, list) and len(interval) == 2):
-    raise Error("no fitting 'speedup_interval'")
-  for value in (*map(result.get, NUMBERS), *(interval or ())):
-    if value is not None and type(value) not in (int, float):
-      raise Error(f"{value!r:.60} where a number should be")
-  if not isinstance(result.get("identical_to_baseline"), (bool, type(None))):
-    raise Error("no fitting 'identical_to_baseline'")

@@ -10,6 +10,7 @@ import traceback
 from typing import NamedTuple, Protocol
 
 from specjax.launch import build, errors, record
+from specjax.launch.result import Outcome
 from specjax.measure import job as jobs
 from specjax.sweep import header
 from specjax.sweep.locks import Claims
@@ -17,7 +18,6 @@ from specjax.sweep.plan import Cell, Plan
 from specjax.sweep.results import Results, Writer
 from specjax.types import Error
 
-_NOT_KEPT = ("manifest", "inputs", "text")  # the first two stand in sweep.json, once for all cells
 _LONGEST = 2000  # characters of an error; those of a compiler know no end
 
 
@@ -55,14 +55,14 @@ class Listener(Protocol):
 
 def run(
     plan: Plan, folder: pathlib.Path, worker: Worker, listener: Listener
-) -> tuple[dict[str, dict], set[str]]:
+) -> tuple[dict[str, Outcome], set[str]]:
   """Measures what is missing of a plan in a folder.
 
   A cell that fails is written down with its error, and tried again when the sweep is started again.
 
   Returns:
-    The line that counts for each id that the folder has (cells of earlier sweeps over other values
-    of the axes too), and the ids that had a result before.
+    The outcome that counts for each id that the folder has (cells of earlier sweeps over other
+    values of the axes too), and the ids that had a result before.
 
   Raises:
     Error: the folder is of another sweep; a model cannot be loaded, or cannot do what a cell
@@ -78,7 +78,7 @@ def run(
           "--num_workers=N, with another --worker_index for each process")
     results = Results(folder, listener.warn)
     results.refresh()
-    done = {key for key, line in results.latest().items() if line["error"] is None}
+    done = {key for key, outcome in results.latest().items() if outcome.error is None}
     missing = [cell for cell in plan.cells if cell.id not in done]
     if missing:
       remembered = functools.cache(build.load_model)
@@ -91,19 +91,19 @@ def run(
   return results.latest(), done
 
 
-def write_report(folder: pathlib.Path, lines: dict[str, dict]) -> str | None:
+def write_report(folder: pathlib.Path, outcomes: dict[str, Outcome]) -> str | None:
   """Writes the report of a finished sweep; says why not where it cannot.
 
   Args:
     folder: of the sweep.
-    lines: as `run` returns them.
+    outcomes: as `run` returns them.
   """
   with Claims(folder / "claims") as claims:
     if not claims.take("report"):
       return f"the report is being written by {claims.holder('report')}"
     try:
       from specjax.report import write
-      write.write(list(lines.values()), folder)
+      write.write(list(outcomes.values()), folder)
     except ImportError as error:
       return f"no report: {errors.paragraph(error)}"
   return None
@@ -127,11 +127,11 @@ def _begin(folder, plan, missing: list[Cell], load, listener: Listener) -> None:
 def _measure_all(plan, worker, claims, results, writer, load, listener: Listener) -> None:
   """Measures what nobody else does until nothing is left to take."""
   ours = {cell.id for cell in plan.cells}
-  failed_before = {id(line) for line in results.lines if line["error"] is not None}
+  failed_before = {id(outcome) for outcome in results.outcomes if outcome.error is not None}
 
   def settled() -> set[str]:
     results.refresh()
-    found = {line["id"] for line in results.lines if id(line) not in failed_before} & ours
+    found = {each.id for each in results.outcomes if id(each) not in failed_before} & ours
     listener.settled(len(found))
     return found
 
@@ -151,20 +151,18 @@ def _measure_all(plan, worker, claims, results, writer, load, listener: Listener
   settled()
 
 
-def _measure(cell: Cell, load, listener: Listener) -> dict:
-  """The line of a cell."""
+def _measure(cell: Cell, load, listener: Listener) -> Outcome:
   begin = time.perf_counter()
   result = error = None
   try:
     setup = build.build(cell.job.config, load)
-    found = jobs.measure(setup, cell.job, functools.partial(listener.prompts, cell))
-    result = {key: value for key, value in found.items() if key not in _NOT_KEPT}
+    result = jobs.measure(setup, cell.job, functools.partial(listener.prompts, cell))
   except Exception as failure:  # whatever it is, the other cells may be fine
     error = f"{type(failure).__name__}: {errors.paragraph(failure)}"[:_LONGEST]
     if not errors.is_user_error(failure):
       traceback.print_exc(file=sys.stderr)
     listener.warn(f"{cell.name} failed, the rest goes on: {error}")
-  return dict(
+  return Outcome(
       id=cell.id, cell=cell.axes, error=error, result=result,
       wall_seconds=time.perf_counter() - begin,
       finished=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds"))

@@ -6,6 +6,8 @@ import math
 import numpy as np
 
 from specjax import theory
+from specjax.launch import strict_json
+from specjax.launch.result import Outcome
 
 CATEGORIES = ("chat", "code", "summarising", "extraction")
 PASS = 0.02  # seconds of a single-row pass
@@ -17,6 +19,11 @@ def sweep(
   """Rows as `experiments.sweep` writes them, for every combination."""
   settings = itertools.product(drafters, rules, temperatures, gammas, batch_sizes, seeds)
   return [row(number, *setting, prompts=prompts) for number, setting in enumerate(settings)]
+
+
+def outcomes(rows: list[dict]) -> list[Outcome]:
+  """The lines as `experiments.sweep` reads them."""
+  return [Outcome.from_json(each) for each in rows]
 
 
 def row(
@@ -32,17 +39,17 @@ def row(
       answer(rng, f"prompt-{place}", CATEGORIES[place % 4], gamma, alpha + 0.04 * (place % 4 - 1.5),
              0.75 if drafter == "ngram" else 1.0, window, step, batch_size)
       for place in range(prompts)]
-  return dict(
+  return strict_json.plain(dict(
       id=f"cell-{number}", error=None, wall_seconds=12.5, finished="2030-01-01T00:00:00+00:00",
       cell=dict(gamma=gamma, temperature=temperature, rule=rule, drafter=drafter, seed=seed,
                 prompts="mini", batch_size=batch_size),
-      result=result(answers, gamma, window, step, temperature == 0 or rule == "gumbel"))
+      result=result(answers, gamma, window, step, temperature == 0 or rule == "gumbel")))
 
 
 def answer(
     rng, name, category, gamma, alpha, drafting, window, step, batch_size, length=96) -> dict:
   """The counts of one answer of `length` tokens, and the time that they take."""
-  tested, accepted = np.zeros(gamma, int), np.zeros(gamma, int)
+  tested, accepted, had_draft = np.zeros(gamma, int), np.zeros(gamma, int), 0
   lengths, emitted, cost = np.zeros(gamma + 1, int), 0, 0.0
   while emitted < length:
     drafts = rng.random() < drafting and gamma > 0
@@ -51,6 +58,7 @@ def answer(
     kept = min(kept, count)
     tested[:min(kept + 1, gamma, count) if drafts else 0] += 1
     accepted[:kept] += 1
+    had_draft += drafts
     lengths[count - 1] += 1
     emitted += count
     cost += (window if drafts else 1) + gamma * step
@@ -59,15 +67,15 @@ def answer(
   return dict(
       name=name, category=category, turn=0, tokens=emitted, seconds=cost * share * noise[0],
       baseline_tokens=length, baseline_seconds=length * share * noise[1],
-      rounds=int(lengths.sum()), emitted=emitted, tested=tested.tolist(),
+      rounds=int(lengths.sum()), emitted=emitted, drafting=int(had_draft),
+      drafted=[int(had_draft)] * gamma, tested=tested.tolist(),
       accepted=accepted.tolist(), lengths=lengths.tolist())
 
 
 def result(answers: list[dict], gamma: int, window: float, step: float, exact: bool) -> dict:
-  """The fields of `specjax.launch.summary.summarise` that a report reads, as they are in JSON."""
+  """The fields of `specjax.launch.result.Result` that a report reads, as they are in JSON."""
   rounds = sum(a["rounds"] for a in answers)
-  first = sum(a["tested"][0] for a in answers) if gamma else 0
-  drafting = first / rounds if gamma else 1.0
+  drafting = sum(a["drafting"] for a in answers) / rounds if gamma else 1.0
   tau = sum(a["emitted"] for a in answers) / rounds
   return dict(
       tokens=[[1] * a["tokens"] for a in answers], prompts=answers, tau=tau, rounds=rounds,

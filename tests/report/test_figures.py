@@ -12,7 +12,7 @@ from tests.report import sweeps
 
 
 def pooled(made):
-  return cells.pool(rows.read(made)[0])
+  return cells.pool(rows.read(sweeps.outcomes(made))[0])
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_tau_and_alpha_stand_beside_their_theory(made, found):
   assert alpha["value"] == pytest.approx(
       total(of[1], "accepted").sum() / total(of[1], "tested").sum())
   [line] = points(table, quantity="tau", **measured | dict(kind="theory"))
-  share = sum(total(r, "tested")[0] for r in of) / sum(total(r, "rounds") for r in of)
+  share = sum(total(r, "drafting") for r in of) / sum(total(r, "rounds") for r in of)
   assert line["value"] == pytest.approx(
       1 + share * (theory.expected_tokens(accepted / tested, 4) - 1))
   [start] = points(table, quantity="tau", **measured | dict(kind="theory", gamma=0))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from specjax import theory
-from specjax.launch import strict_json, summary
+from specjax.launch import summary
 from specjax.launch.play import Answer
 from specjax.report import cells, rows
 from specjax.stats import estimates
@@ -16,7 +16,7 @@ from tests.report import sweeps
 
 
 def pooled(made):
-  readings, failures = rows.read(made)
+  readings, failures = rows.read(sweeps.outcomes(made))
   assert not failures
   return cells.pool(readings)
 
@@ -44,10 +44,12 @@ def test_what_a_decoding_job_writes_is_read():
       accepted=np.array([3, 2]), lengths=np.array([1, 1, 2]))
   answers = [Answer(str(place), "c", 0, [1], [7] * 9, "", [7] * 9, counts, 1.0 + place, 4.0)
              for place in range(6)]
-  written = strict_json.plain(summary.summarise(
-      answers, theory.Costs(0.02, {1: 1.0, 3: 1.5}, 0.25), gamma=2, exact=True, abstains=True))
+  written = summary.summarise(
+      answers, theory.Costs(0.02, {1: 1.0, 3: 1.5}, 0.25),
+      summary.Traits(nodes=2, depth=2, exact=True, abstains=True)).to_json()
   setting = sweeps.row(0, "ngram", "token", 0.0, 2)["cell"]
-  [cell] = pooled([dict(id="a", cell=setting, error=None, result=written)])
+  line = dict(id="a", cell=setting, error=None, result=written, wall_seconds=1, finished="")
+  [cell] = pooled([line])
   assert (cell.tau.value, cell.alpha.value) == (written["tau"], written["alpha"])
   assert cell.speedup.value == pytest.approx(written["speedup"])
   assert cell.speedup[1:3] == pytest.approx(written["speedup_interval"])
@@ -74,8 +76,8 @@ def test_ratios_by_hand():
 
 def prompt(name, tokens, rounds, tested, accepted, lengths):
   return dict(name=name, category="c", turn=0, tokens=tokens, seconds=1.0, baseline_tokens=4,
-              baseline_seconds=4.0, rounds=rounds, emitted=tokens, tested=tested,
-              accepted=accepted, lengths=lengths)
+              baseline_seconds=4.0, rounds=rounds, emitted=tokens, drafting=rounds,
+              drafted=tested, tested=tested, accepted=accepted, lengths=lengths)
 
 
 def test_seeds_are_summed_prompt_by_prompt():
@@ -110,41 +112,27 @@ def test_plain_decoding_and_null_have_no_acceptance():
   assert math.isnan(drafted.predicted)
 
 
-def test_the_last_row_of_an_id_counts():
+def test_the_last_outcome_of_an_id_counts():
   first = sweeps.row(0, "ngram", "token", 0.0, 4)
-  readings, failures = rows.read([first | dict(error="out of memory", result=None), first])
+  made = sweeps.outcomes([first | dict(error="out of memory", result=None), first])
+  readings, failures = rows.read(made)
   assert len(readings) == 1 and not failures
+  assert [failure.error for failure in rows.read(made[::-1])[1]] == ["out of memory"]
 
 
 @pytest.mark.parametrize("damage", [
-    lambda row: row.update(result=None),
-    lambda row: row.update(result=[1]),
-    lambda row: row.update(cell=None),
     lambda row: row["cell"].update(gamma="4"),
+    lambda row: row["cell"].update(gamma="auto"),
     lambda row: row["cell"].update(gamma=-1),
     lambda row: row["cell"].update(gamma=10**6),
     lambda row: row["cell"].update(temperature=None),
     lambda row: row["cell"].update(temperature="hot"),
     lambda row: row["cell"].update(batch_size=0),
     lambda row: row["result"].update(prompts=[]),
-    lambda row: row["result"].update(identical_to_baseline="yes"),
-    lambda row: row["result"]["costs"].update(window=-1.0),
-    lambda row: row["result"]["prompts"][0].update(tokens="many"),
-    lambda row: row["result"]["prompts"][0].update(seconds=None),
-    lambda row: row["result"]["prompts"][0].update(seconds=float("inf")),
-    lambda row: row["result"]["prompts"][0].update(rounds=[1, 2]),
-    lambda row: row["result"]["prompts"][0].update(rounds=10**400),
-    lambda row: row["result"]["prompts"][0].update(tested=[[1]]),
-    lambda row: row["result"]["prompts"][0].update(lengths=[1]),
 ])
-def test_malformed_rows_are_failures(damage):
+def test_what_is_no_cell_is_a_failure(damage):
   made = sweeps.row(0, "ngram", "token", 0.0, 4, prompts=2)
   good = copy.deepcopy(made) | dict(id="good")
   damage(made)
-  readings, [failure] = rows.read([made, good])
+  readings, [failure] = rows.read(sweeps.outcomes([made, good]))
   assert len(readings) == 1 and failure.name == "cell-0" and "malformed" in failure.error
-
-
-def test_what_is_no_row_is_a_failure():
-  readings, failures = rows.read([None, 3, {}])
-  assert not readings and len(failures) == 3

@@ -58,7 +58,7 @@ def made():
 def folder(made, tmp_path_factory):
   folder = tmp_path_factory.mktemp("sweep")
   (folder / "sweep.json").write_text(json.dumps(dict(manifest=MANIFEST)))
-  write.write(made, folder)
+  write.write(sweeps.outcomes(made), folder)
   return folder
 
 
@@ -138,7 +138,7 @@ def test_what_is_too_short_to_be_timed_has_no_speed(tmp_path, undrawn):
         prompt["baseline_seconds"] = 5e-6 / row["cell"]["batch_size"] * prompt["baseline_tokens"]
   for name, rows in dict(table=made, mixed=[*made, slow]).items():
     (tmp_path / name).mkdir()
-    write.write(rows, tmp_path / name)
+    write.write(sweeps.outcomes(rows), tmp_path / name)
   text, mixed = ((tmp_path / name / "report.md").read_text() for name in ("table", "mixed"))
   results = text.partition("## Results\n\n")[2]
   assert results.startswith("Largest tau: ") and "takes 5 microseconds" in results
@@ -154,23 +154,25 @@ def test_the_same_rows_give_the_same_text(tmp_path):
   few = sweeps.sweep(gammas=(1, 2), temperatures=(0.0,), prompts=5)
   for name in ("a", "b"):
     (tmp_path / name).mkdir()
-    write.write(few, tmp_path / name)
-  write.write(few, tmp_path / "b")  # over an earlier one
+    write.write(sweeps.outcomes(few), tmp_path / name)
+  write.write(sweeps.outcomes(few), tmp_path / "b")  # over an earlier one
   assert files(tmp_path / "a") == files(tmp_path / "b")
 
 
 def test_figures_of_an_earlier_report_go(tmp_path):
-  write.write(sweeps.sweep(gammas=(1, 2), temperatures=(0.0,), prompts=1), tmp_path)
+  write.write(sweeps.outcomes(sweeps.sweep(gammas=(1, 2), temperatures=(0.0,), prompts=1)), tmp_path)
   (tmp_path / "figures" / "mine.png").write_bytes(b"")
-  write.write(sweeps.sweep(gammas=(1,), temperatures=(0.0,), prompts=1), tmp_path)
+  write.write(sweeps.outcomes(sweeps.sweep(gammas=(1,), temperatures=(0.0,), prompts=1)), tmp_path)
   assert {p.name for p in tmp_path.glob("figures/*")} == {
       "mine.png", "lengths.png", "lengths.csv", "predicted.png", "predicted.csv"}
   assert "of one category" in (tmp_path / "report.md").read_text()
 
 
-@pytest.mark.parametrize("rows", [[], [dict(id="a", cell=dict(gamma=4), error="out of memory")]])
+@pytest.mark.parametrize("rows", [
+    [], [dict(id="a", cell=dict(gamma=4), error="out of memory", result=None, wall_seconds=1,
+              finished="")]])
 def test_without_a_cell_the_report_says_so(rows, tmp_path):
-  write.write(rows, tmp_path)
+  write.write(sweeps.outcomes(rows), tmp_path)
   for name in ("report.md", "report.html"):
     text = (tmp_path / name).read_text()
     assert "0 cells measured" in text and "nothing to show" in text
@@ -181,11 +183,12 @@ def test_without_a_cell_the_report_says_so(rows, tmp_path):
 def test_hostile_names_stay_text(tmp_path):
   evil = "<script>alert(1)</script>|`../../x`$\\frac$\ud800\x00\n"
   made = [sweeps.row(gamma, evil, "token", 0.0, gamma, prompts=4) for gamma in (1, 2)]
-  made.append(dict(id=evil, cell={evil: evil}, error=evil, result=None))
+  made.append(dict(
+      id=evil, cell={evil: evil}, error=evil, result=None, wall_seconds=1, finished=""))
   for row in made[:2]:
     for prompt in row["result"]["prompts"]:
       prompt["category"] += evil
-  write.write(made, tmp_path)
+  write.write(sweeps.outcomes(made), tmp_path)
   page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
   assert [tag for tag, _ in page.tags].count("script") == 1
   assert any(cell.startswith("<script>alert(1)") for cell in page.cells)
@@ -202,7 +205,7 @@ def test_a_manifest_may_be_missing_or_malformed(manifest, tmp_path):
 
 
 def test_without_matplotlib_there_are_tables(tmp_path, undrawn):
-  write.write(sweeps.sweep(gammas=(1, 2), temperatures=(0.0,), prompts=2), tmp_path)
+  write.write(sweeps.outcomes(sweeps.sweep(gammas=(1, 2), temperatures=(0.0,), prompts=2)), tmp_path)
   text = (tmp_path / "report.md").read_text()
   assert "needs matplotlib" in text and "![" not in text and "tokens emitted" in text
   assert not list(tmp_path.glob("figures/*.png")) and list(tmp_path.glob("figures/*.csv"))

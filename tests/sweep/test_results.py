@@ -7,19 +7,20 @@ import os
 import pytest
 
 from specjax.launch import errors
+from specjax.launch.result import Outcome
 from specjax.sweep.results import Results, Writer
 
 
-def line(id="a", error=None, finished="1", **more):
+def line(id="a", error=None, finished="1", wall_seconds=1.0):
   result = None if error else {"tau": 1.0}
   return dict(
-      id=id, cell={}, error=error, result=result, wall_seconds=1.0, finished=finished, **more)
+      id=id, cell={}, error=error, result=result, wall_seconds=wall_seconds, finished=finished)
 
 
 def write(path, *lines):
   writer = Writer(path)
   for each in lines:
-    writer.append(each)
+    writer.append(Outcome.from_json(each))
   writer.close()
 
 
@@ -34,16 +35,16 @@ def test_what_is_written_is_read(tmp_path):
   write(tmp_path / "results.jsonl", line("a"), line("é", error="ValueError: x"))
   write(tmp_path / "results-3.jsonl", line("b"))
   found, warnings = read(tmp_path)
-  assert [each["id"] for each in found.lines] == ["b", "a", "é"] and warnings == []
+  assert [each.id for each in found.outcomes] == ["b", "a", "é"] and warnings == []
 
 
 def test_only_what_is_new_is_read_again(tmp_path):
   write(tmp_path / "results.jsonl", line("a"))
   found, _ = read(tmp_path)
-  first = found.lines[0]
+  first = found.outcomes[0]
   write(tmp_path / "results.jsonl", line("b"))
   found.refresh()
-  assert found.lines[0] is first and [each["id"] for each in found.lines] == ["a", "b"]
+  assert found.outcomes[0] is first and [each.id for each in found.outcomes] == ["a", "b"]
 
 
 def test_a_torn_line_is_named_and_swallows_nothing(tmp_path):
@@ -52,10 +53,10 @@ def test_a_torn_line_is_named_and_swallows_nothing(tmp_path):
   torn = json.dumps(line("b"))[:40].encode()
   path.write_bytes(path.read_bytes() + torn)
   found, warnings = read(tmp_path)
-  assert len(found.lines) == 1 and warnings == []  # it may be growing still
+  assert len(found.outcomes) == 1 and warnings == []  # it may be growing still
   write(path, line("c"))
   found.refresh()
-  assert [each["id"] for each in found.lines] == ["a", "c"]
+  assert [each.id for each in found.outcomes] == ["a", "c"]
   assert len(warnings) == 1 and f"{path}, line 2" in warnings[0]
   assert path.read_bytes().splitlines()[1] == torn  # it stays
 
@@ -74,18 +75,18 @@ def test_a_line_that_is_none_is_left_out(tmp_path, text):
   (tmp_path / "results.jsonl").write_bytes(text + b"\n\n")
   write(tmp_path / "results.jsonl", line("a"))
   found, warnings = read(tmp_path)
-  assert [each["id"] for each in found.lines] == ["a"]
+  assert [each.id for each in found.outcomes] == ["a"]
   assert len(warnings) == 1 and "results.jsonl, line 1 " in warnings[0]
 
 
 def test_the_latest_good_line_counts(tmp_path):
   write(
-      tmp_path / "results.jsonl", line("a", finished="2", n=1),
+      tmp_path / "results.jsonl", line("a", finished="2", wall_seconds=1),
       line("b", error="x", finished="1"), line("b", error="y", finished="3"),
       line("c", finished="1"), line("c", error="z", finished="9"))
-  write(tmp_path / "results-0.jsonl", line("a", finished="1", n=2))
+  write(tmp_path / "results-0.jsonl", line("a", finished="1", wall_seconds=2))
   latest = read(tmp_path)[0].latest()
-  assert latest["a"]["n"] == 1 and latest["b"]["error"] == "y" and latest["c"]["error"] is None
+  assert latest["a"].wall_seconds == 1 and latest["b"].error == "y" and latest["c"].error is None
 
 
 @pytest.mark.parametrize("call", ["write", "fsync"])
@@ -100,7 +101,7 @@ def test_a_full_disk_is_told_and_loses_nothing(tmp_path, monkeypatch, call):
   writer = Writer(path)
   monkeypatch.setattr(os, call, full)
   with pytest.raises(OSError, match="No space left on device.*same command again") as error:
-    writer.append(line("b"))
+    writer.append(Outcome.from_json(line("b")))
   assert errors.is_user_error(error.value)
   assert errors.paragraph(error.value).startswith(f"{path}: No space left on device. Only the cell")
   assert path.read_bytes().startswith(before)

@@ -14,6 +14,7 @@ import jax
 import pytest
 
 from specjax.launch import config as config_lib
+from specjax.launch.result import Outcome, Result
 from specjax.sweep import grid, plan, results, run
 from specjax.sweep.locks import Claims
 
@@ -63,7 +64,7 @@ def measured(monkeypatch):
     progress(1)
     if job.seed in broken:
       raise broken[job.seed]
-    return dict(tau=float(job.seed), text=["t"], tokens=[[1]], inputs={}, manifest={})
+    return Result(tau=float(job.seed), text=["t"], tokens=[[1]])
 
   monkeypatch.setattr(run.jobs, "measure", measure)
   monkeypatch.setattr(run.jobs, "check", lambda setup, job: None)
@@ -80,12 +81,13 @@ def test_a_line_says_what_the_cell_was_and_gave(tmp_path, measured):
   lines, before, listener = sweep(made, tmp_path)
   assert before == set() and listener.counts[-1] == 3 and listener.warnings == []
   assert [cell.axes["seed"] for cell in listener.begun] == [0, 1, 2]
-  line = lines[made.cells[2].id]
-  assert set(line) == {"id", "cell", "error", "result", "wall_seconds", "finished"}
-  assert line["cell"] == made.cells[2].axes and line["error"] is None
-  assert line["result"] == dict(tau=2.0, tokens=[[1]])  # the rest is in the header, or too long
+  outcome = lines[made.cells[2].id]
+  assert outcome.cell == made.cells[2].axes and outcome.error is None
+  assert outcome.result == Result(tau=2.0, tokens=[[1]])  # texts are not kept
   on_disk = [json.loads(text) for text in (tmp_path / "results.jsonl").read_text().splitlines()]
-  assert {each["id"]: each for each in on_disk} == lines
+  assert set(on_disk[2]) == {"id", "cell", "error", "result", "wall_seconds", "finished"}
+  assert "text" not in on_disk[2]["result"] and on_disk[2]["result"]["alpha"] is None
+  assert {each["id"]: Outcome.from_json(each) for each in on_disk} == lines
   assert json.loads((tmp_path / "sweep.json").read_text())["manifest"]["models"] == {str(TINY): "0"}
 
 
@@ -102,15 +104,15 @@ def test_a_failing_cell_is_written_down_and_tried_again(tmp_path, measured, caps
   measured[2] = RuntimeError("x" * 10_000)
   made = make(SEEDS)
   lines, _, listener = sweep(made, tmp_path)
-  errors = [lines[cell.id]["error"] for cell in made.cells]
-  assert errors[:2] == [None, "ValueError: bad luck"] and lines[made.cells[1].id]["result"] is None
+  errors = [lines[cell.id].error for cell in made.cells]
+  assert errors[:2] == [None, "ValueError: bad luck"] and lines[made.cells[1].id].result is None
   assert errors[2].startswith("RuntimeError: xxx") and len(errors[2]) == 2000
   assert len(listener.begun) == 3 and len(listener.warnings) == 2
   assert "Traceback" in capsys.readouterr().err  # of what is no mistake of the user's
   measured.clear()
   lines, before, listener = sweep(made, tmp_path)
   assert [cell.axes["seed"] for cell in listener.begun] == [1, 2] and len(before) == 1
-  assert all(line["error"] is None for line in lines.values())
+  assert all(line.error is None for line in lines.values())
   assert len((tmp_path / "results.jsonl").read_text().splitlines()) == 5  # nothing is removed
 
 
@@ -127,7 +129,7 @@ def test_a_full_disk_ends_the_sweep(tmp_path, measured, monkeypatch):
   made, real = make(SEEDS), results.Writer.append
 
   def append(writer, line):
-    if line["cell"]["seed"] == 1:
+    if line.cell["seed"] == 1:
       monkeypatch.setattr(os, "write", full)
     real(writer, line)
 
@@ -169,7 +171,7 @@ def test_a_worker_looks_again_once_it_has_the_claim(tmp_path, measured, monkeypa
   def take(claims, name):  # somebody finishes the cell between the look and the claim
     if name == made.cells[0].id and not (tmp_path / "results-1.jsonl").exists():
       writer = results.Writer(tmp_path / "results-1.jsonl")
-      writer.append(dict(id=name, cell={}, error=None, result={}, wall_seconds=0, finished=""))
+      writer.append(Outcome(name, {}, None, Result(), wall_seconds=0.0, finished=""))
     return real(claims, name)
 
   monkeypatch.setattr(Claims, "take", take)
