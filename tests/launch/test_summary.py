@@ -53,8 +53,8 @@ def test_the_parts_of_every_prompt_are_kept():
   first = summarise(TWO, COSTS, gamma=2, exact=True).to_json()["prompts"][0]
   assert first == dict(
       name="n", category="c", turn=0, tokens=8, seconds=1.0, baseline_tokens=8,
-      baseline_seconds=4.0, rounds=4, emitted=8, drafting=4, drafted=[4, 4], tested=[4, 3], accepted=[3, 1],
-      lengths=[0] * 3)
+      baseline_seconds=4.0, rounds=4, emitted=8, drafting=4, drafted=[4, 4],
+      tested=[4, 3], accepted=[3, 1], lengths=[0] * 3)
 
 
 def test_rounds_without_a_draft_cost_a_single_row():

@@ -48,6 +48,10 @@ def files(folder):
           for pattern in TEXTS for path in sorted(folder.glob(pattern))}
 
 
+def report(rows, folder):
+  write.write(sweeps.outcomes(rows), folder)
+
+
 @pytest.fixture(scope="module")
 def made():
   return sweeps.sweep(gammas=(1, 2, 4), temperatures=(0.0, 0.5, 0.7, 0.9, 1.0),
@@ -58,7 +62,7 @@ def made():
 def folder(made, tmp_path_factory):
   folder = tmp_path_factory.mktemp("sweep")
   (folder / "sweep.json").write_text(json.dumps(dict(manifest=MANIFEST)))
-  write.write(sweeps.outcomes(made), folder)
+  report(made, folder)
   return folder
 
 
@@ -138,7 +142,7 @@ def test_what_is_too_short_to_be_timed_has_no_speed(tmp_path, undrawn):
         prompt["baseline_seconds"] = 5e-6 / row["cell"]["batch_size"] * prompt["baseline_tokens"]
   for name, rows in dict(table=made, mixed=[*made, slow]).items():
     (tmp_path / name).mkdir()
-    write.write(sweeps.outcomes(rows), tmp_path / name)
+    report(rows, tmp_path / name)
   text, mixed = ((tmp_path / name / "report.md").read_text() for name in ("table", "mixed"))
   results = text.partition("## Results\n\n")[2]
   assert results.startswith("Largest tau: ") and "takes 5 microseconds" in results
@@ -154,15 +158,15 @@ def test_the_same_rows_give_the_same_text(tmp_path):
   few = sweeps.sweep(gammas=(1, 2), temperatures=(0.0,), prompts=5)
   for name in ("a", "b"):
     (tmp_path / name).mkdir()
-    write.write(sweeps.outcomes(few), tmp_path / name)
-  write.write(sweeps.outcomes(few), tmp_path / "b")  # over an earlier one
+    report(few, tmp_path / name)
+  report(few, tmp_path / "b")  # over an earlier one
   assert files(tmp_path / "a") == files(tmp_path / "b")
 
 
 def test_figures_of_an_earlier_report_go(tmp_path):
-  write.write(sweeps.outcomes(sweeps.sweep(gammas=(1, 2), temperatures=(0.0,), prompts=1)), tmp_path)
+  report(sweeps.sweep(gammas=(1, 2), temperatures=(0.0,), prompts=1), tmp_path)
   (tmp_path / "figures" / "mine.png").write_bytes(b"")
-  write.write(sweeps.outcomes(sweeps.sweep(gammas=(1,), temperatures=(0.0,), prompts=1)), tmp_path)
+  report(sweeps.sweep(gammas=(1,), temperatures=(0.0,), prompts=1), tmp_path)
   assert {p.name for p in tmp_path.glob("figures/*")} == {
       "mine.png", "lengths.png", "lengths.csv", "predicted.png", "predicted.csv"}
   assert "of one category" in (tmp_path / "report.md").read_text()
@@ -172,7 +176,7 @@ def test_figures_of_an_earlier_report_go(tmp_path):
     [], [dict(id="a", cell=dict(gamma=4), error="out of memory", result=None, wall_seconds=1,
               finished="")]])
 def test_without_a_cell_the_report_says_so(rows, tmp_path):
-  write.write(sweeps.outcomes(rows), tmp_path)
+  report(rows, tmp_path)
   for name in ("report.md", "report.html"):
     text = (tmp_path / name).read_text()
     assert "0 cells measured" in text and "nothing to show" in text
@@ -188,7 +192,7 @@ def test_hostile_names_stay_text(tmp_path):
   for row in made[:2]:
     for prompt in row["result"]["prompts"]:
       prompt["category"] += evil
-  write.write(sweeps.outcomes(made), tmp_path)
+  report(made, tmp_path)
   page = Page((tmp_path / "report.html").read_text(encoding="utf-8"))
   assert [tag for tag, _ in page.tags].count("script") == 1
   assert any(cell.startswith("<script>alert(1)") for cell in page.cells)
@@ -200,12 +204,12 @@ def test_hostile_names_stay_text(tmp_path):
                                       "[" * 100_000, '{"manifest": {"command": [1]}}'])
 def test_a_manifest_may_be_missing_or_malformed(manifest, tmp_path):
   (tmp_path / "sweep.json").write_text(manifest)
-  write.write([], tmp_path)
+  report([], tmp_path)
   assert "0 cells" in (tmp_path / "report.md").read_text()
 
 
 def test_without_matplotlib_there_are_tables(tmp_path, undrawn):
-  write.write(sweeps.outcomes(sweeps.sweep(gammas=(1, 2), temperatures=(0.0,), prompts=2)), tmp_path)
+  report(sweeps.sweep(gammas=(1, 2), temperatures=(0.0,), prompts=2), tmp_path)
   text = (tmp_path / "report.md").read_text()
   assert "needs matplotlib" in text and "![" not in text and "tokens emitted" in text
   assert not list(tmp_path.glob("figures/*.png")) and list(tmp_path.glob("figures/*.csv"))
