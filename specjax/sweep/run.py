@@ -158,8 +158,9 @@ def _measure(cell: Cell, load, listener: Listener) -> Outcome:
     setup = build.build(cell.job.config, load)
     result = jobs.measure(setup, cell.job, functools.partial(listener.prompts, cell))
   except Exception as failure:  # whatever it is, the other cells may be fine
-    error = f"{type(failure).__name__}: {errors.paragraph(failure)}"[:_LONGEST]
+    error = errors.paragraph(failure)[:_LONGEST]
     if not errors.is_user_error(failure):
+      error = f"{type(failure).__name__}: {error}"[:_LONGEST]
       traceback.print_exc(file=sys.stderr)
     listener.warn(f"{cell.name} failed, the rest goes on: {error}")
   return Outcome(

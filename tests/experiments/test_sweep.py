@@ -125,7 +125,7 @@ def test_what_a_sweep_leaves(files):
   assert result(again)["skipped"] == 8 and len(lines(out)) == 8
 
   code, text, err = failed
-  assert code == 1 and "turn 2 makes a prompt of" in err and "failed: ValueError" in text
+  assert code == 1 and "turn 2 makes a prompt of" in err and "| failed: " in text
   assert json.loads(text.splitlines()[-1])["failed"] == 1
   assert [line["error"] is None for line in lines(mixed)] == [True, False]
 
