@@ -10,6 +10,7 @@
 import io
 import os
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -48,8 +49,8 @@ def run(main) -> None:
   keeps its traceback. JAX is configured (see `runtime`) before `main` starts.
   """
   _prepare_streams()
-  for name in ("seed", "out", "json", "config"):  # --help shows the flags of the main module
-    if name in flags.FLAGS:
+  for name in flags.FLAGS:  # --help shows the flags of the main module
+    if name in ("seed", "out", "json") or re.match(r"config\b", name):
       flags.FLAGS.register_key_flag_for_module(sys.argv[0], flags.FLAGS[name])
   absl_app.run(lambda argv: _guard(lambda: _start(main, argv)), flags_parser=_parse)
 
@@ -75,14 +76,10 @@ def show(result: dict) -> None:
 def _parse(argv):
   def parse():
     try:
-      return flags.FLAGS(config.command_line(argv))
+      return flags.FLAGS(argv)
     except flags.UnrecognizedFlagError as error:
       raise config.unknown_flag(error) from error
-    except flags.Error:
-      raise
-    except (AttributeError, KeyError) as error:
-      raise config.unknown_key(error) from error
-    except (IndexError, TypeError, ValueError) as error:  # a key that is no name, a binary flagfile
+    except ValueError as error:  # a binary flagfile
       raise Error(f"the command line cannot be read: {error}") from error
 
   return _guard(parse)

@@ -1,38 +1,89 @@
 """From `--config=FILE --config.KEY=VALUE` to a frozen, validated record.
 
-`configs/*.py` return an ml_collections ConfigDict, which is what absl flags can override; nothing
-else of the project sees one. `read` turns it into a `DecodeConfig` at once, and whoever holds a
-`DecodeConfig` need not check anything again.
+The files of `configs/` return an ml_collections ConfigDict; every key is an absl flag besides,
+whose value takes the place of the file's. `read` turns both into a `DecodeConfig` at once, and
+whoever holds a `DecodeConfig` need not check anything again. `FIELDS` is the schema as data.
 """
 
 import dataclasses
+import importlib.machinery
+import importlib.util
+import math
 import os
 import pathlib
-import re
-import traceback
-import typing
+from typing import Any, Mapping, NamedTuple
 
 from absl import flags
-from ml_collections import config_dict, config_flags
+from ml_collections import config_dict
 
-from specjax.launch.errors import closest, nearest
+from specjax.launch import registry
+from specjax.launch.errors import closest, nearest, told
 from specjax.types import Error
 
 DTYPES = ("float32", "bfloat16")
-# Beyond these a run would not end, or would take all memory before it says so.
-_MOST_GAMMA, _MOST_TOKENS, _MOST_ROWS = 1024, 2**20, 2**16
-AUTO = "auto"  # the gamma that `launch.auto` replaces by a number
+AUTO = "auto"  # the gamma that `measure.auto` replaces by a number
 _ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEFAULT_FILE = _ROOT / "configs" / "smollm2.py"
 
-# ml_collections searches the command line for overrides; left alone it would read sys.argv, and
-# that before flags are parsed.
-_command_line: list[str] = []
+
+class Limits(NamedTuple):
+  """The numbers that a key takes. Beyond them a run would not end, or would take all memory."""
+
+  least: float
+  most: float = math.inf
+  above: bool = False  # `least` itself is outside
+
+  def hold(self, value: float) -> bool:
+    enough = value > self.least if self.above else value >= self.least
+    return enough and value <= self.most and value < math.inf
+
+  def __str__(self):
+    if self.most == math.inf:
+      return f"{self.least} or more"
+    within = "above {} and at most {}" if self.above else "from {} to {}"
+    return within.format(self.least, self.most)
 
 
-def _key(default, meaning: str):
-  """A field of `DecodeConfig`; `meaning` is what --help says of it."""
-  return dataclasses.field(default=default, metadata=dict(meaning=meaning))
+class Field(NamedTuple):
+  """One key of a configuration."""
+
+  name: str
+  kind: type  # str, int, float or bool
+  default: Any
+  meaning: str  # what --help says of it
+  limits: Limits | None  # of a number
+  words: tuple[str, ...]  # what a text may be, anything if empty; beside numbers, for a number
+
+  @property
+  def allowed(self) -> str:
+    """What the key takes, in words."""
+    kinds = {int: " (an integer)", float: "", bool: "true or false", str: ""}
+    numbers = f"{self.limits or ''}{kinds[self.kind]}"
+    return ", or ".join(filter(None, [numbers, " or ".join(map(repr, self.words))])) or "a text"
+
+  def check(self, value) -> None:
+    """Raises Error if the key does not take the value."""
+    ok = type(value) is self.kind  # bool is an int to Python; gamma=True is a mistake all the same
+    if type(value) is str and self.words:
+      ok = value in self.words
+    elif ok and self.limits:
+      ok = self.limits.hold(value)
+    if not ok:
+      raise Error(f"config.{self.name} must be {self.allowed}, got {value!r}")
+
+  def parse(self, text: str):
+    """The value that a text of a command line means; what means none stays, for `check`."""
+    if self.kind is bool:
+      return {"true": True, "false": False}.get(text.lower(), text)
+    try:
+      return self.kind(text)
+    except ValueError:
+      return text
+
+
+def _key(default, meaning: str, limits: Limits | None = None, words: tuple[str, ...] = ()):
+  return dataclasses.field(
+      default=default, metadata=dict(meaning=meaning, limits=limits, words=words))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,90 +94,96 @@ class DecodeConfig:
     Error: names the key, the value and what is allowed.
   """
 
-  target: str = _key("", "a GGUF file, a Hugging Face directory, table:ORDER; empty: the default "
-                     "model")
-  drafter: str = _key("ngram", "ngram, layer_skip:LAYERS, or a second model: its path, smollm2, "
-                      "table:ORDER")
-  rule: str = _key("token", "one of experiments.certify, with its numbers: lenient:0.8")
-  gamma: int | str = _key(4, "tokens drafted a round; 0: plain decoding; auto: the fastest here")
-  stop_below: float = _key(0.0, "a draft less likely than this gets no further token; 0: off")
+  target: str = _key(
+      "", "a GGUF file, a Hugging Face directory, or table:ORDER; empty: the default model")
+  drafter: str = _key("ngram", f"what drafts:\n{registry.drafters_help()}\n ")
+  rule: str = _key("token", f"how drafts are verified: {registry.rules_help()}")
+  gamma: int | str = _key(
+      4, f"tokens drafted a round; 0: plain decoding; {AUTO}: as many as are fastest here",
+      Limits(0, 1024), (AUTO,))
+  stop_below: float = _key(
+      0.0, "ends a draft before it becomes less likely than this; 0: off", Limits(0, 1))
   tree: str = _key("", "empty: drafts are chains")
-  temperature: float = _key(0.0, "0: the most likely token")
-  top_k: int = _key(0, "keeps the so many most likely tokens; 0: off")
-  top_p: float = _key(1.0, "keeps the most likely tokens up to this probability; 1: off")
-  min_p: float = _key(0.0, "keeps tokens at least so likely, relative to the likeliest; 0: off")
-  max_new_tokens: int = _key(128, "the longest answer")
-  batch_size: int = _key(1, "prompts decoded together")
+  temperature: float = _key(0.0, "0: always the most likely token", Limits(0))
+  top_k: int = _key(0, "keeps the k most likely tokens; 0: off", Limits(0, 2**31 - 1))
+  top_p: float = _key(
+      1.0, "keeps the most likely tokens up to this total probability; 1: off",
+      Limits(0, 1, above=True))
+  min_p: float = _key(
+      0.0, "drops tokens below this fraction of the largest probability; 0: off", Limits(0, 1))
+  max_new_tokens: int = _key(128, "length of the longest answer", Limits(1, 2**20))
+  batch_size: int = _key(1, "prompts decoded together", Limits(1, 2**16))
   strict: bool = _key(False, "every target pass through one window: bitwise equal logits")
-  dtype: str = _key("float32", " or ".join(DTYPES))
+  dtype: str = _key("float32", f"of the weights: {' or '.join(DTYPES)}", words=DTYPES)
 
   def __post_init__(self):
-    for field in dataclasses.fields(self):
-      _check_type(field, getattr(self, field.name))
-    _check(self.gamma == AUTO or type(self.gamma) is int and 0 <= self.gamma <= _MOST_GAMMA,
-           "gamma", self.gamma, f"from 0 (plain decoding) to {_MOST_GAMMA}, or {AUTO!r}")
-    _check(0 <= self.stop_below <= 1, "stop_below", self.stop_below, "from 0 (off) to 1")
-    _check(0 <= self.temperature < float("inf"), "temperature", self.temperature, "0 or more")
-    _check(0 <= self.top_k < 2**31, "top_k", self.top_k, "from 0 (off) to 2^31 - 1")
-    _check(0 < self.top_p <= 1, "top_p", self.top_p, "above 0 and at most 1 (off)")
-    _check(0 <= self.min_p <= 1, "min_p", self.min_p, "from 0 (off) to 1")
-    _check(1 <= self.max_new_tokens <= _MOST_TOKENS, "max_new_tokens", self.max_new_tokens,
-           f"from 1 to {_MOST_TOKENS}")
-    _check(1 <= self.batch_size <= _MOST_ROWS, "batch_size", self.batch_size,
-           f"from 1 to {_MOST_ROWS}")
-    _check(self.dtype in DTYPES, "dtype", self.dtype, " or ".join(DTYPES))
-    _check(self.drafter != "", "drafter", self.drafter, "a name or the path of a model")
-    _check(self.rule != "", "rule", self.rule, "a name")
+    for field in FIELDS.values():
+      field.check(getattr(self, field.name))
+    for name in ("drafter", "rule"):
+      if not getattr(self, name):
+        raise Error(f"config.{name} must be a name, got ''")
 
 
-def from_mapping(mapping, source: str = "config") -> DecodeConfig:
-  """A `DecodeConfig` from a dict-like of its fields; those that are missing take their defaults.
+FIELDS: dict[str, Field] = {
+    field.name: Field(field.name, type(field.default), field.default, **field.metadata)
+    for field in dataclasses.fields(DecodeConfig)}
+AXES = (*FIELDS, "seed", "prompts")  # what a sweep may vary
+
+
+def from_mapping(mapping: Mapping, source: str = "config") -> DecodeConfig:
+  """A `DecodeConfig` from a mapping of its fields; those that are missing take their defaults.
 
   Raises:
     Error: an unknown key (names `source` and the nearest key) or a bad value.
   """
-  known = [field.name for field in dataclasses.fields(DecodeConfig)]
   for key in mapping:
-    if key not in known:
-      raise Error(f"{source}: unknown key {key!r}{nearest(str(key), known)}")
+    if key not in FIELDS:
+      raise Error(f"{source}: unknown key {key!r}{nearest(str(key), FIELDS)}")
   return DecodeConfig(**{key: _whole_as_float(key, mapping[key]) for key in mapping})
 
 
+def _whole_as_float(key: str, value):
+  # A whole number beyond all floats stays one, to be refused with its name.
+  whole = FIELDS[key].kind is float and type(value) is int and abs(value) < 2**64
+  return float(value) if whole else value
+
+
 def define(fallback: pathlib.Path | None = DEFAULT_FILE) -> flags.FlagHolder:
-  """Defines --config with its --config.KEY overrides; `fallback` is read if no file is named."""
-  keys = [f"{key.name}: {key.metadata['meaning']}" for key in dataclasses.fields(DecodeConfig)]
-  holder = config_flags.DEFINE_config_file(
-      "config", None,
-      "\n".join(["experiment file. --config.KEY=VALUE changes one of its keys:", *keys]),
-      sys_argv=_command_line)
-  flag = flags.FLAGS["config"]
-  flag.parser = _FileParser(fallback)
-  flag.default_as_str = repr(str(fallback.relative_to(_ROOT))) if fallback else None
+  """Defines --config and --config.KEY for every key; `fallback` is read if no file is named."""
+  holder = flags.DEFINE_string(
+      "config", fallback and os.path.relpath(fallback),
+      "experiment file; its values take the place of the defaults of the keys, and "
+      "--config.KEY=VALUE that of both")
+  for field in FIELDS.values():
+    default = str(field.default).lower() or "empty"
+    define_key = flags.DEFINE_bool if field.kind is bool else flags.DEFINE_string
+    define_key(f"config.{field.name}", None, f"{field.meaning} (default: {default})")
+  if fallback is None:
+    flags.register_multi_flags_validator(
+        ["config", *_flags()], _names_a_file,
+        "--config.KEY changes a value of a file, which --config=FILE names")
   return holder
 
 
-def command_line(argv: list[str]) -> list[str]:
-  """The command line to parse: `argv`, with the fallback of --config if it names no file."""
-  _command_line[:] = argv
-  if "config" in flags.FLAGS:
-    parser = flags.FLAGS["config"].parser
-    parser.named = any(re.match(r"--?config(=|$)", argument) for argument in argv)
-    if not parser.named and parser.fallback:
-      _command_line.insert(1, f"--config={parser.fallback}")
-  return list(_command_line)
+def _names_a_file(values: dict) -> bool:
+  return values.pop("config") is not None or all(value is None for value in values.values())
+
+
+def _flags() -> list[str]:
+  """The flags of the keys, where `define` has defined them."""
+  return [name for name in (f"config.{key}" for key in FIELDS) if name in flags.FLAGS]
 
 
 def given() -> list[str]:
   """The flags of the command line that say something of the configuration, by name."""
-  overrides = [name for name in flags.FLAGS if re.match(r"config\.", name)]
-  return ["config"] * flags.FLAGS["config"].parser.named + overrides
+  return [name for name in ("config", *_flags()) if flags.FLAGS[name].present]
 
 
 def read(holder: flags.FlagHolder) -> DecodeConfig:
   """The validated configuration of this run.
 
   Raises:
-    Error: no such file, an unknown key, a bad value.
+    Error: no such file, one that fails, an unknown key, a bad value.
   """
   return from_mapping(*unchecked(holder))
 
@@ -135,88 +192,47 @@ def unchecked(holder: flags.FlagHolder) -> tuple[dict, str]:
   """The keys of this run's configuration as they were given, and the file that they are from.
 
   Raises:
-    Error: no such file.
+    Error: no such file, or one that fails.
   """
-  path = flags.FLAGS[holder.name].config_filename
-  _existing(path)
-  given = holder.value.to_dict()
-  if re.fullmatch("[0-9]{1,9}", str(given.get("gamma"))):  # see `_let_be_a_word`
-    given["gamma"] = int(given["gamma"])
-  return given, path
-
-
-def unknown_key(error: AttributeError | KeyError) -> Error:
-  """What ml_collections says of an unknown --config.KEY, as a message for the user."""
-  text = str(error)
-  key = (re.search(r"lookup: ([\w.]+)", text) or re.search(r"([\w.]+)", text)).group(1)
-  return Error(
-      f"--config.{key}: unknown key {key!r}{nearest(key, flags.FLAGS['config'].parser.keys)}")
+  keys = _load(holder.value)
+  for field in FIELDS.values():
+    if (value := flags.FLAGS[f"config.{field.name}"].value) is not None:
+      keys[field.name] = value if field.kind is bool else field.parse(value)
+  return keys, holder.value
 
 
 def unknown_flag(error: flags.UnrecognizedFlagError) -> Error:
   """What absl says of an unknown flag, with how to write it if it is a key of the configuration."""
-  keys = flags.FLAGS["config"].parser.keys if "config" in flags.FLAGS else ()
-  close = closest(error.flagname, [key for key in keys if key not in flags.FLAGS])
+  prefix, _, key = error.flagname.partition("config.")
+  known = [name.removeprefix("config.") for name in _flags()]
+  if known and not prefix:
+    return Error(f"--{error.flagname}: unknown key {key!r}{nearest(key, known)}")
+  close = closest(error.flagname, [key for key in known if key not in flags.FLAGS])
   hint = f"; a key of the configuration is given as --config.{close}=VALUE" if close else ""
   return Error(f"{error}{hint}")
 
 
-class _FileParser(config_flags.config_flags.ConfigFileFlagParser):
-  """Says at once, in one paragraph, what is wrong with a configuration file."""
-
-  def __init__(self, fallback: pathlib.Path | None):
-    super().__init__("config")
-    self.fallback = fallback
-    self.named = False  # on the command line
-    self.keys: list[str] = []
-
-  def parse(self, path):
-    _existing(path)
-    try:
-      parsed = super().parse(path)
-      if not isinstance(parsed, config_dict.ConfigDict):
-        raise TypeError(f"get_config gives a ConfigDict, not a {type(parsed).__name__}")
-      self.keys = list(parsed)
-      _let_be_a_word(parsed, "gamma")
-      return parsed
-    except (Exception, SystemExit) as error:  # the file is a program: anything can happen in it
-      lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == path]
-      where = f"line {lines[-1]}: " if lines else ""
-      told = str(error).strip().splitlines() or ["it gave no reason"]
-      raise Error(f"{where}{type(error).__name__}: {told[-1]}") from error
+def _load(path: str) -> dict:
+  """What `get_config` of a file gives; the file is a program: anything can happen in it."""
+  _refuse_missing(path)
+  try:
+    spec = importlib.util.spec_from_loader(
+        "config_file", importlib.machinery.SourceFileLoader("config_file", path))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    keys = module.get_config()
+    if not isinstance(keys, config_dict.ConfigDict):
+      raise TypeError(f"get_config gives a ConfigDict, not a {type(keys).__name__}")
+    return keys.to_dict()
+  except (Exception, SystemExit) as error:
+    raise Error(f"--config={path}: {told(error)}") from error
 
 
-def _let_be_a_word(parsed, key: str):
-  """ml_collections takes a key's type from the file; as text, 4 can be overridden by `auto`."""
-  if isinstance(parsed, config_dict.ConfigDict) and type(parsed.get(key)) is int:
-    with parsed.unlocked(), parsed.ignore_type():
-      parsed[key] = str(parsed[key])
-
-
-def _existing(path: str):
-  file = pathlib.Path(path.split(":")[0])
+def _refuse_missing(path: str):
+  file = pathlib.Path(path)
   if not file.is_file():
     files = [*file.parent.glob("*.py"), *DEFAULT_FILE.parent.rglob("[a-z]*.py")]
     by_name = {each.stem: os.path.relpath(each) for each in files}
     close = closest(file.stem, by_name)
     hint = f"; did you mean {by_name[close]!r}?" if close else ""
-    raise Error(f"no configuration file {path!r} in {pathlib.Path.cwd()}{hint}")
-
-
-def _whole_as_float(key: str, value):
-  kind = DecodeConfig.__dataclass_fields__[key].type
-  # A whole number beyond all floats stays one, to be refused with its name.
-  return float(value) if kind is float and type(value) is int and abs(value) < 2**64 else value
-
-
-def _check_type(field, value):
-  # bool is an int to Python; gamma=True is a mistake all the same
-  kinds = typing.get_args(field.type) or (field.type,)
-  if type(value) not in kinds:
-    names = " or ".join(kind.__name__ for kind in kinds)
-    raise Error(f"config.{field.name} is a {names}, got {value!r}")
-
-
-def _check(ok: bool, key: str, value, allowed: str):
-  if not ok:
-    raise Error(f"config.{key} must be {allowed}, got {value!r}")
+    raise Error(f"--config: no configuration file {path!r} in {pathlib.Path.cwd()}{hint}")

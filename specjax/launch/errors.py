@@ -5,6 +5,9 @@ of our own arithmetic among them, is a bug and keeps its traceback.
 """
 
 import difflib
+import importlib
+import pathlib
+import traceback
 
 import jax
 from absl import flags
@@ -13,6 +16,7 @@ from specjax.types import Error
 
 # A file that is missing, unreadable or full is the user's to mend wherever it was opened.
 _OF_THE_USER = (Error, OSError, flags.Error)
+_PACKAGE = str(pathlib.Path(__file__).parents[1])
 
 
 def is_user_error(error: BaseException) -> bool:
@@ -31,6 +35,16 @@ def paragraph(error: BaseException) -> str:
   if isinstance(error, LookupError) and error.args:
     return " ".join(str(error.args[0]).split())  # str() of a KeyError would add quotes
   return " ".join(str(error).split()) or type(error).__name__
+
+
+def told(error: BaseException) -> str:
+  """What the user's own code raised, and where in the file that we called."""
+  outside = [
+      frame for frame in traceback.extract_tb(error.__traceback__)
+      if not frame.filename.startswith((_PACKAGE, importlib.__file__, "<"))]
+  lines = [frame.lineno for frame in outside if frame.filename == outside[0].filename]
+  place = f" ({outside[0].filename}, line {lines[-1]})" if outside else ""
+  return f"{type(error).__name__}: {error}{place}"
 
 
 def nearest(word: str, known) -> str:

@@ -8,10 +8,9 @@ whoever wrote it knows it better than a traceback through this package does.
 import importlib
 import os
 import sys
-import traceback
 from typing import Any, Callable
 
-from specjax.launch.errors import closest, nearest
+from specjax.launch.errors import closest, nearest, told
 from specjax.types import Error
 
 
@@ -47,7 +46,7 @@ def find(module: str, function: str, key: str, known) -> Callable:
       raise Error(
           f"{what}: there is no module {error.name!r} in {here} or among what is installed{hint}"
       ) from error
-    raise Error(f"{what}: the module cannot be imported: {_told(error)}") from error
+    raise Error(f"{what}: the module cannot be imported: {told(error)}") from error
   if not callable(made := getattr(found, function, None)):
     own = [name for name, value in vars(found).items() if callable(value) and name[0] != "_"]
     hint = nearest(function, own) if own else ", nor any other"
@@ -64,14 +63,4 @@ def call(function: Callable, arguments: tuple, what: str) -> Any:
   try:
     return function(*arguments)
   except Exception as error:
-    raise Error(f"{what}: {_told(error)}") from error
-
-
-def _told(error: Exception) -> str:
-  """The error and its place in the user's file, which is the first that the call led into."""
-  frames = [
-      frame for frame in traceback.extract_tb(error.__traceback__)
-      if frame.filename not in (__file__, importlib.__file__) and frame.filename[0] != "<"]
-  lines = [frame.lineno for frame in frames if frame.filename == frames[0].filename]
-  place = f" ({frames[0].filename}, line {lines[-1]})" if frames else ""
-  return f"{type(error).__name__}: {error}{place}"
+    raise Error(f"{what}: {told(error)}") from error

@@ -4,18 +4,13 @@ A grid is a list of groups. A group maps axes to their values, which move togeth
 are the product of the groups. An axis by itself is a group of one.
 """
 
-import dataclasses
 import itertools
 from typing import Mapping, Sequence
 
-from specjax.launch.config import DecodeConfig
+from specjax.launch.config import AXES, FIELDS
 from specjax.launch.errors import nearest
 from specjax.types import Error
 
-# What a sweep may vary: every key of a configuration, the seed, and the set of prompts.
-_KINDS = {field.name: type(field.default) for field in dataclasses.fields(DecodeConfig)}
-_KINDS |= {"seed": int, "prompts": str}
-AXES = tuple(_KINDS)
 TOGETHER = "zip"  # the entry of a configuration that holds groups of more than one axis
 
 Grid = list[dict[str, list]]
@@ -112,12 +107,8 @@ def _values(axis: str, texts: Sequence[str]) -> list:
       found[-1] += f",{piece}"
     else:
       found.append(piece)
-  read = {bool: _truth, str: str}.get(_KINDS[axis], _number)
+  read = FIELDS[axis].parse if axis in FIELDS else {"seed": _number, "prompts": str}[axis]
   return [read(piece) for piece in found]
-
-
-def _truth(text: str) -> bool | str:
-  return {"true": True, "false": False}.get(text.lower(), text)
 
 
 def _number(text: str) -> int | float | str:

@@ -6,6 +6,7 @@ import pathlib
 
 import pytest
 
+from specjax.launch import prompts, registry
 from specjax.launch.config import DecodeConfig
 from tests.launch import forked
 
@@ -99,13 +100,13 @@ def test_bad_input_is_answered_in_one_paragraph(files):
       (["--prompt=a", "--config.gamma=-1"], "config.gamma must be from 0"),
       (["--prompt=a", "--config.gamma=x"], "or 'auto', got 'x'"),
       (["--prompt=a", "--config.gamma=1.5"], "or 'auto', got '1.5'"),
-      (["--prompt=a", "--config.stop_below=0.5", TARGET], "config.stop_below: prompt lookup"),
+      (["--prompt=a", "--config.stop_below=0.5", TARGET], "config.stop_below: the drafter ngram"),
       (["--prompt=a", "--config.gamma=auto", "--config.stop_below=0.5"], "give a number"),
-      (["--prompt=a", "--config.a.b=1"], "unknown key 'a'"),
-      (["--prompt=a", "--config.=1"], "the command line cannot be read"),
-      (["--prompt=a", "--config.gamma.x=1"], "the command line cannot be read"),
-      (["--prompt=a", "--config.gamma[0]=1"], "the command line cannot be read"),
-      (["--prompt=a", f"--config={files / 'exit.py'}"], "SystemExit: 0"),
+      (["--prompt=a", "--config.a.b=1"], "unknown key 'a.b'"),
+      (["--prompt=a", "--config.=1"], "unknown key ''; known are batch_size"),
+      (["--prompt=a", "--config.gamma.x=1"], "unknown key 'gamma.x'; did you mean 'gamma'"),
+      (["--prompt=a", "--config.gamma[0]=1"], "unknown key 'gamma[0]'; did you mean 'gamma'"),
+      (["--prompt=a", f"--config={files / 'exit.py'}"], "exit.py, line 1)"),
       (["--prompt=a", f"--config={files / 'dict.py'}"], "gives a ConfigDict, not a dict"),
       (["--prompt=a", "--config.tree=x"], "config.tree"),
       (["--prompt=a", "--config.strict", "--config.gamma=8"], "at most 7; got 8"),
@@ -119,7 +120,6 @@ def test_bad_input_is_answered_in_one_paragraph(files):
       (["--prompt=a", "--sed=1"], "Did you mean: seed"),
       (["--prompt=a", "--gamma=4"], "is given as --config.gamma=VALUE"),
       (["--prompt=a", "--nostrict"], "is given as --config.strict=VALUE"),
-      ([f"--config={files / 'dict.py'}", "--gamma=4"], "gives a ConfigDict"),
       (["--replay=r", "--config.gamma=3", "--noconfig.strict"],
        " --config.gamma, --config.strict "),
       (["--replay=r", "--config", "configs/smollm2.py"], "so --config would change nothing"),
@@ -150,7 +150,10 @@ def test_bad_input_is_answered_in_one_paragraph(files):
 def test_help_shows_the_flags_and_keys():
   (code, out, err), = decode(["--help"])
   for field in dataclasses.fields(DecodeConfig):
-    assert f"    {field.name}: " in out + err
+    assert f"config.{field.name}: " in out + err
+  told = " ".join((out + err).split())
+  assert "keeps the k most likely tokens; 0: off (default: 0)" in told
+  assert all(name in told for name in (*registry.RULES, *registry.DRAFTERS, *prompts.SETS))
   assert "(default: 'configs/smollm2.py')" in out + err
   for flag in (
       "--config", "--prompt", "--prompts", "--seed", "--out", "json", "apply_chat_template"):

@@ -8,12 +8,13 @@ import pathlib
 import pytest
 
 from specjax.launch import config as config_lib
-from specjax.launch.config import DecodeConfig, from_mapping
+from specjax.launch.config import AXES, DecodeConfig, FIELDS, from_mapping, Limits
 
 CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "configs"
 
 
 @pytest.mark.parametrize("key, value", [
+    ("gamma", 1025),
     ("gamma", -1), ("gamma", True), ("gamma", "4"), ("gamma", 1.5), ("gamma", "Auto"),
     ("gamma", 10**6), ("max_new_tokens", 2**31 - 1), ("batch_size", 10**20), ("top_k", 2**31),
     ("temperature", 10**400),
@@ -51,6 +52,29 @@ def test_an_unknown_key_is_named_with_its_nearest():
 def test_a_key_like_no_other_gets_the_list():
   with pytest.raises(ValueError, match="batch_size, drafter, dtype, gamma"):
     from_mapping({"zzz": 3})
+
+
+def test_the_schema_can_be_read():
+  assert list(FIELDS) == [field.name for field in dataclasses.fields(DecodeConfig)]
+  assert AXES == (*FIELDS, "seed", "prompts")
+  gamma, top_p = FIELDS["gamma"], FIELDS["top_p"]
+  assert (gamma.kind, gamma.limits, gamma.words) == (int, Limits(0, 1024), ("auto",))
+  assert top_p.limits == Limits(0, 1, above=True)
+  assert gamma.allowed == "from 0 to 1024 (an integer), or 'auto'"
+  assert top_p.allowed == "above 0 and at most 1"
+  assert FIELDS["dtype"].allowed == "'float32' or 'bfloat16'"
+  assert FIELDS["strict"].allowed == "true or false" and FIELDS["target"].allowed == "a text"
+  for field in FIELDS.values():
+    field.check(field.default)
+
+
+@pytest.mark.parametrize("key, text, value", [
+    ("gamma", "5", 5), ("gamma", "auto", "auto"), ("gamma", "1.5", "1.5"), ("top_p", "1", 1.0),
+    ("temperature", "1e-3", 1e-3), ("strict", "True", True), ("strict", "yes", "yes"),
+    ("drafter", "4", "4")])
+def test_a_text_means_what_its_key_takes(key, text, value):
+  parsed = FIELDS[key].parse(text)
+  assert (type(parsed), parsed) == (type(value), value)
 
 
 def test_a_configuration_is_frozen():

@@ -13,7 +13,7 @@ def values(axis, *texts):
     ("gamma", ["1,2,4"], [1, 2, 4]),
     ("gamma", ["1, 2", "4"], [1, 2, 4]),  # repeated flags
     ("gamma", ["auto,3"], ["auto", 3]),  # for the configuration to accept or refuse
-    ("temperature", ["0,0.6,1"], [0, 0.6, 1]),
+    ("temperature", ["0,0.6,1"], [0.0, 0.6, 1.0]),
     ("strict", ["true,False"], [True, False]),
     ("seed", ["0,7"], [0, 7]),
     ("rule", ["token,typical:0.09,0.3,block"], ["token", "typical:0.09,0.3", "block"]),
