@@ -2,14 +2,13 @@
 
 import functools
 import itertools
-import time
 from typing import Callable, NamedTuple, Sequence
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from specjax import decode, loading
+from specjax.decode import Batch
 from specjax.launch import stops
 from specjax.launch.build import Setup
 from specjax.launch.prompts import Conversation
@@ -30,14 +29,6 @@ class Answer(NamedTuple):
   counts: Counts  # of the speculative decoding of this row
   seconds: float  # of the rounds, without reading the prompt; this row's share of its batch
   baseline_seconds: float
-
-
-class Run(NamedTuple):
-  """One decoding of one batch."""
-
-  tokens: list[list[int]]
-  counts: Counts  # numpy
-  seconds: float
 
 
 def play(
@@ -122,51 +113,32 @@ def encode(
 
 
 def _both_ways(
-    setup, key, prompts, rows, max_new_tokens, stop, repeats, swap) -> tuple[Run, Run]:
-  """The speculative and the plain run of one batch."""
-  decoders = [setup.speculative, setup.plain]
-  runs = [[], []]
+    setup, key, prompts, rows, max_new_tokens, stop, repeats, swap) -> tuple[Batch, Batch]:
+  """The speculative and the plain decoding of one batch, of several repeats the median ones."""
+  loop = decode.run
+  if stop:
+    loop = functools.partial(decode.run_until, ends=stops.ends(setup.model.tokenizer, stop))
+  decoders, runs = (setup.speculative, setup.plain), ([], [])
   for repeat in range(repeats):
     order = (1, 0) if (repeat + swap) % 2 else (0, 1)
     for which in order:
-      runs[which].append(
-          _run(setup, decoders[which], key, prompts, rows, max_new_tokens, stop))
-  median = lambda some: sorted(some, key=lambda run: run.seconds)[len(some) // 2]
-  return median(runs[0]), median(runs[1])
+      runs[which].append(decode.run_batch(
+          decoders[which], key, setup.params, prompts, max_new_tokens,
+          eos=setup.model.tokenizer.eos_ids, rows=rows, run=loop))
+  fast, slow = (sorted(some, key=lambda run: run.seconds)[len(some) // 2] for some in runs)
+  return fast, slow
 
 
-def _run(setup, decoder, key, prompts, rows, max_new_tokens, stop) -> Run:
-  padded, begins = decode.pad(prompts)
-  state = decoder.init(
-      setup.params, padded, begins, max_new_tokens=max_new_tokens,
-      eos=setup.model.tokenizer.eos_ids, rows=np.array(rows, np.int32))
-  run = decode.run
-  if stop:
-    run = functools.partial(decode.run_until, ends=stops.ends(setup.model.tokenizer, stop))
-  state = _compiled(run, decoder, key, setup.params, state)
-  begin = time.perf_counter()
-  state, counts = jax.block_until_ready(run(decoder, key, setup.params, state))
-  seconds = time.perf_counter() - begin
-  decode.check_finite(state.failed, state.lengths)
-  ends, tokens = np.asarray(state.lengths), np.asarray(state.tokens)
-  answers = [tokens[row, begins[row]:ends[row]].tolist() for row in range(len(prompts))]
-  return Run(answers, jax.tree.map(np.asarray, counts), seconds)
-
-
-def _compiled(run, decoder, key, params, state):
-  """The same state, `run` compiled: a state whose rows are done comes back as it was."""
-  state = jax.block_until_ready(state)
-  first, done = state.round, state.done
-  idle, _ = run(decoder, key, params, state._replace(done=jnp.ones_like(done), round=first + 0))
-  return idle._replace(done=done, round=first)
-
-
-def _answer(setup, conversation, turn, prompt, place, stop, fast: Run, slow: Run) -> Answer:
-  tokens, plain = fast.tokens[place], slow.tokens[place]
+def _answer(setup, conversation, turn, prompt, place, stop, fast: Batch, slow: Batch) -> Answer:
+  tokens = fast.tokens[place]
   text = setup.model.tokenizer.decode(tokens, skip_special_tokens=True)
-  share = lambda run: run.seconds * len(run.tokens[place]) / max(1, sum(map(len, run.tokens)))
   return Answer(
       name=conversation.name, category=conversation.category, turn=turn, prompt=prompt,
-      tokens=tokens, text=stops.cut(text, stop),
-      baseline_tokens=plain, counts=jax.tree.map(lambda count: count[place], fast.counts),
-      seconds=share(fast), baseline_seconds=share(slow))
+      tokens=tokens, text=stops.cut(text, stop), baseline_tokens=slow.tokens[place],
+      counts=jax.tree.map(lambda count: count[place], fast.counts),
+      seconds=_share(fast, place), baseline_seconds=_share(slow, place))
+
+
+def _share(batch: Batch, place: int) -> float:
+  """A row's part of the seconds of its batch, by its tokens."""
+  return batch.seconds * len(batch.tokens[place]) / max(1, sum(map(len, batch.tokens)))

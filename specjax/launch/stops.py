@@ -14,15 +14,18 @@ def ends(tokenizer: Tokenizer, strings: Sequence[str]) -> Callable[[int, list[in
   """
   if "" in strings:
     raise Error("--stop: a stop string must not be empty")
-  text = lambda tokens: tokenizer.decode(tokens, skip_special_tokens=True)
-  found = lambda tokens: any(string in text(tokens) for string in strings)
-  known = {}  # row -> tokens that are known to hold no stop string
+  searched = {}  # row -> tokens that are known to hold no stop string
+
+  def holds_one(tokens: list[int]) -> bool:
+    text = tokenizer.decode(tokens, skip_special_tokens=True)
+    return any(string in text for string in strings)
 
   def end(row: int, tokens: list[int]) -> int | None:
-    if not found(tokens):
-      known[row] = len(tokens)
+    if not holds_one(tokens):
+      searched[row] = len(tokens)
       return None
-    return next(n for n in range(known.pop(row, 0), len(tokens) + 1) if found(tokens[:n]))
+    lengths = range(searched.pop(row, 0), len(tokens) + 1)
+    return next(length for length in lengths if holds_one(tokens[:length]))
 
   return end
 

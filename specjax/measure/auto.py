@@ -78,14 +78,14 @@ def describe(choice: Choice) -> str:
 
 def _pilot(setup, key, prompts, max_new_tokens) -> tuple[float, int, float]:
   """(alpha, tested, drafting) of a few answers, one at a time."""
-  accepted = tested = drafting = rounds = 0
+  totals = np.zeros(4, int)
   for row, prompt in enumerate(prompts):
-    counts = decode.generate(
-        setup.speculative, key, setup.params, *decode.pad([prompt]),
-        min(max_new_tokens, _PILOT_TOKENS), eos=setup.model.tokenizer.eos_ids,
-        rows=np.array([row])).stats
-    accepted, tested = accepted + int(counts.accepted.sum()), tested + int(counts.tested.sum())
-    drafting, rounds = drafting + int(counts.drafting.sum()), rounds + int(counts.rounds.sum())
+    counts = decode.run_batch(
+        setup.speculative, key, setup.params, [prompt], min(max_new_tokens, _PILOT_TOKENS),
+        eos=setup.model.tokenizer.eos_ids, rows=[row]).counts
+    totals += [count.sum() for count in (
+        counts.accepted, counts.tested, counts.drafting, counts.rounds)]
+  accepted, tested, drafting, rounds = totals.tolist()
   return accepted / tested if tested else 0.0, tested, estimates.ratio(drafting, rounds)
 
 

@@ -88,8 +88,8 @@ def compare(record: Record, tokens: list[list[int]], manifest: dict) -> dict:
     old, new = (some[answer] if answer < len(some) else [] for some in (record.tokens, tokens))
     if old != new:
       place = next((i for i, (a, b) in enumerate(zip(old, new)) if a != b), min(len(old), len(new)))
-      at = lambda some: some[place] if place < len(some) else None
-      result.update(answer=answer, position=place, recorded=at(old), replayed=at(new))
+      first, second = (some[place] if place < len(some) else None for some in (old, new))
+      result.update(answer=answer, position=place, recorded=first, replayed=second)
       break
   return result
 
@@ -111,11 +111,14 @@ def describe(comparison: dict) -> str:
   if comparison["identical"]:
     lines = ["replay: bit-identical, every token is the recorded one"]
   else:
-    token = lambda value: "the end" if value is None else f"token {value}"
     lines = [
         f"replay: DIFFERS, first in answer {comparison['answer']} "
-        f"at token {comparison['position']}: recorded {token(comparison['recorded'])}, "
-        f"now {token(comparison['replayed'])}"]
+        f"at token {comparison['position']}: recorded {_token(comparison['recorded'])}, "
+        f"now {_token(comparison['replayed'])}"]
   lines += [f"  {name}: recorded {before}, now {now}"
             for name, (before, now) in comparison["changed"].items()]
   return "\n".join(lines)
+
+
+def _token(value: int | None) -> str:
+  return "the end" if value is None else f"token {value}"
