@@ -109,28 +109,21 @@ def _refuse_unwritable(folder: pathlib.Path):
     raise Error(f"--out={folder}: no file can be written there: {error.strerror}") from error
 
 
-class _Stream(io.TextIOWrapper):
-  """A standard stream that takes any text, and whose reader may go (`... | head`) before the work
-  that --out is to keep is done."""
+class _Pipe(io.FileIO):
+  """A standard stream whose reader may go (`... | head`). That ends the program, unless its work is
+  to be kept in --out: then what is printed goes nowhere."""
 
-  def write(self, text):
-    return self._unless_gone(super().write, text)
+  ended = False
 
-  def flush(self):
-    return self._unless_gone(super().flush)
-
-  def _unless_gone(self, call, *arguments):
+  def write(self, data):
     try:
-      return call(*arguments)
+      return super().write(data)
     except BrokenPipeError:
-      if not flags.FLAGS.is_parsed() or OUT.value is None:
-        raise
-      _discard(self)
-
-
-def _discard(stream):
-  """Whatever is written to the stream from now on, or was and is still held, goes nowhere."""
-  os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+      kept = flags.FLAGS.is_parsed() and OUT.value is not None
+      if not (kept or self.ended):
+        self.ended = True  # Python flushes once more on its way out
+        sys.exit(0)
+      return len(data)
 
 
 def _prepare_streams():
@@ -139,18 +132,15 @@ def _prepare_streams():
     if stream is None:  # closed by whoever started us
       setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
     elif isinstance(stream, io.TextIOWrapper):
-      setattr(sys, name, _Stream(
-          os.fdopen(os.dup(stream.fileno()), "wb"), stream.encoding, "backslashreplace",
-          line_buffering=stream.line_buffering))
+      pipe = io.BufferedWriter(_Pipe(os.dup(stream.fileno()), "w"))
+      setattr(sys, name, io.TextIOWrapper(
+          pipe, stream.encoding, "backslashreplace", line_buffering=stream.line_buffering))
 
 
 def _guard(call):
   """Calls; ends the program with a paragraph if the user made a mistake."""
   try:
     return call()
-  except BrokenPipeError:  # the reader of our output has gone (`... | head`): nobody to tell
-    _discard(sys.stdout)
-    sys.exit(0)
   except KeyboardInterrupt:
     _fail("interrupted", 130)
   except Exception as error:

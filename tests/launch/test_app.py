@@ -1,7 +1,10 @@
 """The frame of experiments: exit codes, streams, files."""
 
+import io
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 from absl import flags
@@ -98,16 +101,31 @@ def test_a_reader_may_go_while_there_is_work_to_keep(out):
   if not flags.FLAGS.is_parsed():
     flags.FLAGS(["test"])
   reader, writer = os.pipe()
-  stream = app._Stream(os.fdopen(writer, "wb"), "ascii", "backslashreplace")
-  stream.write("é")
+  stream = io.TextIOWrapper(io.BufferedWriter(app._Pipe(writer, "w")))
+  stream.write("a")
   stream.flush()
-  assert os.read(reader, 9) == rb"\xe9"
+  assert os.read(reader, 9) == b"a"
   os.close(reader)
   with flagsaver.flagsaver(out=out):
     if out is None:
-      with pytest.raises(BrokenPipeError):
+      with pytest.raises(SystemExit):
         stream.write("a\n" * 9999)
         stream.flush()
-      app._discard(stream)
     stream.write("b\n" * 9999)
     stream.close()
+
+
+@pytest.mark.parametrize("closed", ["", ">&-", ">&- 2>&-", "| head -c 0", "2>&1 | head -c 0"])
+def test_nobody_need_read_what_out_keeps(tmp_path, closed):
+  command = f"{sys.executable} -m tests.launch.toy_experiment --json --out={tmp_path} {closed}"
+  done = subprocess.run(
+      ["bash", "-o", "pipefail", "-c", command], cwd=forked.ROOT, capture_output=True, text=True)
+  assert done.returncode == 0 and "Exception" not in done.stderr, done.stderr
+  assert json.loads((tmp_path / "toy.json").read_text())["text"] == "é\n"
+
+
+def test_without_work_to_keep_a_reader_that_goes_ends_the_program():
+  command = f"{sys.executable} -m tests.launch.toy_experiment --what=talk | head -1"
+  done = subprocess.run(
+      ["bash", "-o", "pipefail", "-c", command], cwd=forked.ROOT, capture_output=True, text=True)
+  assert (done.returncode, done.stdout, done.stderr) == (0, "words without end\n", "")

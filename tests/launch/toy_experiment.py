@@ -6,8 +6,9 @@ from specjax.launch import app
 from specjax.types import Error
 
 _WHAT = flags.DEFINE_enum(
-    "what", "result", ["result", "failure", "mistake", "bug", "bug of ours", "bug of jax",
-                       "interrupt"], "to do")
+    "what", "result",
+    ["result", "failure", "mistake", "bug", "bug of ours", "bug of jax", "interrupt", "talk"],
+    "to do")
 
 
 def main(_):
@@ -22,6 +23,8 @@ def main(_):
     return jnp.zeros(3).reshape(2, 2)
   if _WHAT.value == "interrupt":
     raise KeyboardInterrupt
+  while _WHAT.value == "talk":
+    print("words without end")
   print("words for people")
   app.emit("toy", dict(number=float("nan"), text="é\n"))
   return 1 if _WHAT.value == "failure" else 0
