@@ -1,7 +1,7 @@
 """DFlash and DSpark: a block of tokens in one pass, over keys and values of target features.
 
-DFlash (Chen, Liang, Liu, ICML 2026, arXiv 2602.06036): the rows of the block are the token after the
-text, the anchor, and MASK; each predicts the token at its own place, so B rows draft B - 1 tokens.
+DFlash (Chen, Liang, Liu, ICML 2026, arXiv 2602.06036): the rows of the block are the token behind
+the text, the anchor, and MASK; each predicts the token at its own place, so B rows draft B - 1.
 DSpark (arXiv 2607.05147): each row predicts the token after its place, so B rows draft B, and a
 Markov head corrects each row's logits by the token drafted before it.
 
