@@ -22,12 +22,11 @@ from absl import flags
 
 from specjax import exact
 from specjax.exact import drafts
-from specjax.launch import app, errors, record, registry
+from specjax.launch import app, errors, record, registry, user_code
 from specjax.types import Error
 
 _RULE = flags.DEFINE_string(
-    "rule", "all", f"comma-separated, or all: {', '.join(registry.RULES)}; numbers after a colon, "
-    "as in lenient:0.8")
+    "rule", "all", f"comma-separated, or all: {registry.rules_help()}")
 _FULL = flags.DEFINE_bool("full", False, "4 tokens and 400 random systems instead of 3 and 200")
 
 _PAIRS = ("AB", "P3", "S3")
@@ -59,7 +58,7 @@ def select(text: str) -> list[str]:
   # A comma before a digit belongs to the numbers of one rule.
   asked = registry.RULES if text == "all" else re.split(r",(?![\d.])", text)
   for name in asked:
-    if name.partition(":")[0] not in registry.RULES:
+    if name.partition(":")[0] not in registry.RULES and not user_code.parts(name):
       raise Error(
           f"--rule: there is no rule {name!r}{errors.nearest(name, [*registry.RULES, 'all'])}")
   return ["lenient:0.8" if name == "lenient" else name for name in asked]

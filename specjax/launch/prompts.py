@@ -11,7 +11,7 @@ from specjax.types import Error
 CATEGORIES = ("chat", "code", "summarising", "extraction")
 BUILT_IN = ("mini", *CATEGORIES)  # the whole set, or one category of it
 SETS = (*BUILT_IN, "humaneval")
-_LARGEST = 256 * 2**20  # bytes of a file
+_MAX_FILE = 256 * 2**20  # bytes
 
 
 class Conversation(NamedTuple):
@@ -34,8 +34,8 @@ def load(name: str) -> list[Conversation]:
   """
   if name in BUILT_IN:
     text = (importlib.resources.files("specjax") / "data" / "prompts.jsonl").read_text("utf-8")
-    found = _parse(text.splitlines(), "built-in prompts")
-    return [c for c in found if name in ("mini", c.category)]
+    everything = _parse(text.splitlines(), "built-in prompts")
+    return [c for c in everything if name in ("mini", c.category)]
   if name == "humaneval":
     return _humaneval()
   return _read(pathlib.Path(name))
@@ -51,8 +51,8 @@ def _read(path: pathlib.Path) -> list[Conversation]:
     raise Error(
         f"--prompts={path}: there is no such file or set{nearest(str(path), SETS)}")
   try:
-    if path.stat().st_size > _LARGEST:
-      raise Error(f"{path}: a file of prompts has at most {_LARGEST} bytes")
+    if path.stat().st_size > _MAX_FILE:
+      raise Error(f"{path}: a file of prompts has at most {_MAX_FILE} bytes")
     lines = path.read_text(encoding="utf-8-sig").split("\n")
   except UnicodeDecodeError as error:
     raise Error(f"{path}: not UTF-8 text (byte {error.start})") from None
@@ -60,12 +60,12 @@ def _read(path: pathlib.Path) -> list[Conversation]:
 
 
 def _parse(lines: Iterable[str], source: str) -> list[Conversation]:
-  found = [
+  conversations = [
       _conversation(line, f"{source}, line {number}")
       for number, line in enumerate(lines, 1) if line.strip()]
-  if not found:
+  if not conversations:
     raise Error(f"{source}: no prompts")
-  return found
+  return conversations
 
 
 def _conversation(line: str, source: str) -> Conversation:

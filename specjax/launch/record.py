@@ -52,13 +52,13 @@ def digest(value) -> str:
 
 
 def _versions() -> dict[str, str | None]:
-  found = {}
+  versions = {}
   for name in _PACKAGES:
     try:
-      found[name] = importlib.metadata.version(name)
+      versions[name] = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
-      found[name] = None
-  return found
+      versions[name] = None
+  return versions
 
 
 def _git(file: pathlib.Path) -> dict | None:

@@ -82,12 +82,12 @@ def _own(request: Request) -> Built:
   module, function, _ = user_code.parts(request.spec)
   what = f"config.drafter {request.spec}"
   make = user_code.find(module, function, "config.drafter", DRAFTERS)
-  made = user_code.call(make, (request.model, request.gamma), what)
-  drafter, params = made if type(made) is tuple and len(made) == 2 else (made, None)
+  result = user_code.call(make, (request.model, request.gamma), what)
+  drafter, params = result if type(result) is tuple and len(result) == 2 else (result, None)
   if not isinstance(drafter, Drafter):
     raise Error(
         f"{what}: {function}(model, gamma) should return a Drafter, or a pair of a Drafter and its "
-        f"parameters, got {made!r:.80}")
+        f"parameters, got {result!r:.80}")
   return Built(drafter, params, {"drafter": _digest(module)})
 
 
@@ -188,22 +188,22 @@ def rule(spec: str) -> verify.Rule:
   build = getattr(verify, name)
   takes = _numbers(build)
   needed = sum(p.default is p.empty for p in takes)
-  given = numbers.split(",") if numbers else []
-  if not needed <= len(given) <= len(takes):
+  texts = numbers.split(",") if numbers else []
+  if not needed <= len(texts) <= len(takes):
     expected = ", ".join(p.name for p in takes) or "no numbers"
-    raise Error(f"config.rule {spec!r}: {name} takes {expected}, got {len(given)} numbers")
+    raise Error(f"config.rule {spec!r}: {name} takes {expected}, got {len(texts)} numbers")
   what = f"config.rule {spec!r}"
-  return build(*(_number(text, what, p.annotation) for p, text in zip(takes, given)))
+  return build(*(_number(text, what, p.annotation) for p, text in zip(takes, texts)))
 
 
 def _own_rule(spec: str, module: str, function: str, numbers: str) -> verify.Rule:
   what = f"config.rule {spec}"
   make = user_code.find(module, function, "config.rule", RULES)
-  given = [_int_or_float(text, what) for text in numbers.split(",")] if numbers else []
-  made = user_code.call(make, tuple(given), what)
-  if not isinstance(made, verify.Rule):
-    raise Error(f"{what}: {function} should return a specjax.verify.Rule, got {made!r:.80}")
-  return made
+  arguments = [_int_or_float(text, what) for text in numbers.split(",")] if numbers else []
+  result = user_code.call(make, tuple(arguments), what)
+  if not isinstance(result, verify.Rule):
+    raise Error(f"{what}: {function} should return a specjax.verify.Rule, got {result!r:.80}")
+  return result
 
 
 def rules_help() -> str:

@@ -38,7 +38,7 @@ def find(module: str, function: str, key: str, known) -> Callable:
     sys.path.insert(0, here)
   importlib.invalidate_caches()  # the file may be younger than the last look into its folder
   try:
-    found = importlib.import_module(module)
+    imported = importlib.import_module(module)
   except Exception as error:
     if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
       meant = closest(module, known)
@@ -47,11 +47,11 @@ def find(module: str, function: str, key: str, known) -> Callable:
           f"{what}: there is no module {error.name!r} in {here} or among what is installed{hint}"
       ) from error
     raise Error(f"{what}: the module cannot be imported: {told(error)}") from error
-  if not callable(made := getattr(found, function, None)):
-    own = [name for name, value in vars(found).items() if callable(value) and name[0] != "_"]
+  if not callable(make := getattr(imported, function, None)):
+    own = [name for name, value in vars(imported).items() if callable(value) and name[0] != "_"]
     hint = nearest(function, own) if own else ", nor any other"
-    raise Error(f"{what}: {found.__name__} has no function {function!r}{hint}")
-  return made
+    raise Error(f"{what}: {module} has no function {function!r}{hint}")
+  return make
 
 
 def call(function: Callable, arguments: tuple, what: str) -> Any:

@@ -24,6 +24,8 @@ def test_select():
   assert len(every) == len(registry.RULES) and "lenient:0.8" in every
   for spec in every:
     registry.rule(spec)
+  assert certify.select("specjax.verify.template:template,token") == [
+      "specjax.verify.template:template", "token"]
   with pytest.raises(ValueError, match="no rule 'blok'; did you mean 'block'"):
     certify.select("token,blok")
 
