@@ -18,8 +18,9 @@ cells again. More values of an axis may be added later. The report is written wh
 missing.
 
 Several processes, also on several machines, may share a grid and a folder: give each --num_workers
-and a --worker_index of its own. A cell is claimed in DIR/claims. The claim of a killed process is
-void at once on its own machine, elsewhere after ten minutes without a sign of life.
+and a --worker_index of its own. A cell that is being measured is locked in DIR/locks. The lock of a
+killed process is void at once on its own machine, elsewhere after ten minutes without a sign of
+life.
 
 The exit code is 0 if every cell is done or is being measured by another worker, 1 if one failed.
 """
@@ -37,7 +38,7 @@ from experiments.benchmarks import tables
 from specjax.launch import app, config as config_lib, prompts
 from specjax.launch.result import Outcome
 from specjax.stats import estimates
-from specjax.sweep import grid, plan as plan_lib, run
+from specjax.sweep import grid, plan as plan_lib, run, workers
 from specjax.types import Error
 
 _CONFIG = config_lib.define()
@@ -77,7 +78,7 @@ def main(_):
         f"--worker_index={_WORKER_INDEX.value} is none of --num_workers={_NUM_WORKERS.value}: they "
         f"are counted from 0 to {_NUM_WORKERS.value - 1}")
   folder, plan = pathlib.Path(app.OUT.value), _plan()
-  worker = run.Worker(_WORKER_INDEX.value, _NUM_WORKERS.value)
+  worker = workers.Worker(_WORKER_INDEX.value, _NUM_WORKERS.value)
   with tqdm.tqdm(total=len(plan.cells), unit="cell", file=sys.stderr) as bar:
     outcomes, before = run.run(plan, folder, worker, _Bar(plan, bar))
   found = [(cell, outcomes.get(cell.id)) for cell in plan.cells]

@@ -3,7 +3,7 @@
 #
 #   sbatch scripts/sweep_slurm.sh --config=configs/sweeps/gamma_temperature.py --out=/shared/DIR
 #
-# Every task measures cells that no other has claimed, and the last one writes the report. Tasks that
+# Every task measures cells that no other has locked, and the last one writes the report. Tasks that
 # were killed are made up for by the same command again. Speeds are comparable only among cells that
 # ran on equal machines: ask for one kind.
 #SBATCH --job-name=specjax-sweep

@@ -22,7 +22,7 @@ class Job(NamedTuple):
 
   @property
   def turns(self) -> int:
-    """Prompts to answer."""
+    """How many prompts are answered, over all conversations."""
     return sum(len(conversation.turns) for conversation in self.conversations)
 
   @property

@@ -1,14 +1,11 @@
 """The outcomes of a sweep: those that hold a measurement, and why the others hold none."""
 
-import dataclasses
 import json
 from typing import Any, NamedTuple
 
 from specjax.launch import config as config_lib
 from specjax.launch.result import Outcome, Result
 from specjax.types import Error
-
-_KEYS = {field.name for field in dataclasses.fields(config_lib.DecodeConfig)}
 
 
 class Reading(NamedTuple):
@@ -52,7 +49,7 @@ def _reading(outcome: Outcome) -> Reading:
   """A measured cell; raises Error if its axes are no configuration, or it holds no answer."""
   axes = {name: value for name, value in outcome.cell.items() if name != "seed"}
   config = config_lib.from_mapping(
-      {name: value for name, value in axes.items() if name in _KEYS}, "its axes")
+      {name: value for name, value in axes.items() if name in config_lib.FIELDS}, "its axes")
   if not isinstance(config.gamma, int):
     raise Error(f"gamma is {config.gamma!r}")
   if not outcome.result.prompts:

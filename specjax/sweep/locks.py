@@ -1,16 +1,16 @@
-"""Who is at work on what, among processes that share nothing but a folder.
+"""Which process works on what, among processes that share nothing but a folder.
 
-A claim on NAME is the file `NAME.G`, G = 0, 1, ...; opening it with O_EXCL lets exactly one process
-make it, over network file systems too. It tells host, pid and time, and its holder touches it twice
-a minute. The holder of the highest G has the claim, unless that one is dead; then whoever makes
-`NAME.(G + 1)` first has taken over. No file has to be removed for that, so of two that try at once
-one wins.
+A lock on NAME is the file `NAME.G`, G = 0, 1, ...; opening it with O_EXCL lets exactly one process
+make it, on network file systems too. It holds host, pid and time, and its holder touches it twice a
+minute. Whoever made the file of the highest G holds the lock, unless that process is dead; then
+whoever makes `NAME.(G + 1)` first takes the lock over. No file has to be removed for that, so of
+two that try at once one wins.
 
-Dead is a holder
-  * on this host, if no process has its pid (a container that shares the folder needs a host name of
-    its own); at once;
-  * on any host, if it has not touched its claim for ten minutes.
-If that one was only asleep, its cell is measured twice; both results are kept.
+A holder counts as dead
+  * on this host, as soon as no process has its pid (a container that shares the folder needs a host
+    name of its own);
+  * on any host, once it has not touched its lock for ten minutes.
+If it was only asleep, its cell is measured twice; both results are kept.
 """
 
 import datetime
@@ -21,11 +21,12 @@ import socket
 import tempfile
 import threading
 
-BEAT, DEAD = 30.0, 600.0  # seconds
+FOLDER = "locks"  # of a sweep
+BEAT, DEAD = 30.0, 600.0  # seconds between touches, and until a holder counts as dead
 
 
-class Claims:
-  """The claims of this process in one folder; a context, at whose end all of them are given up."""
+class Locks:
+  """The locks that this process holds in one folder; a context, at whose end all are released."""
 
   def __init__(self, folder: pathlib.Path):
     folder.mkdir(parents=True, exist_ok=True)
@@ -34,7 +35,7 @@ class Claims:
     self._stop = threading.Event()
     self._thread = threading.Thread(target=self._beat, daemon=True)
 
-  def __enter__(self) -> "Claims":
+  def __enter__(self) -> "Locks":
     self._thread.start()
     return self
 
@@ -45,15 +46,15 @@ class Claims:
       self.release(name)
 
   def take(self, name: str) -> bool:
-    """Claims `name`; False if a living process has it.
+    """Locks `name`; False if a living process holds it.
 
-    What the former holder has finished meanwhile is for the caller to look up, now that it has the
-    claim: there is a gap between seeing that work is wanted and taking it.
+    Between seeing that work is wanted and locking it another process may have finished it, so the
+    caller has to look again once this returns True.
     """
-    claims = self._claims(name)
-    if claims and not self._is_dead(claims[max(claims)]):
+    files = self._files(name)
+    if files and not self._is_dead(files[max(files)]):
       return False
-    path = self._folder / f"{name}.{max(claims, default=-1) + 1}"
+    path = self._folder / f"{name}.{max(files, default=-1) + 1}"
     try:
       file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
     except FileExistsError:
@@ -65,20 +66,20 @@ class Claims:
     return True
 
   def release(self, name: str) -> None:
-    """Gives a claim up, and removes those that it has taken over."""
+    """Releases a lock; removes the files of those that it was taken over from too."""
     own = int(self._held.pop(name).suffix[1:])
-    for number, path in self._claims(name).items():
-      if number <= own:  # a later one is of somebody who thought this process dead
+    for number, path in self._files(name).items():
+      if number <= own:  # a later one belongs to a process that thought this one dead
         path.unlink(missing_ok=True)
 
   def holder(self, name: str) -> str:
-    """Who has `name`, in words."""
-    claims = self._claims(name)
-    found = _read(claims[max(claims)]) if claims else {}
+    """Who holds `name`, in words."""
+    files = self._files(name)
+    found = _read(files[max(files)]) if files else {}
     return f"process {found.get('pid')} on {found.get('host')} since {found.get('time')}"
 
-  def _claims(self, name: str) -> dict[int, pathlib.Path]:
-    """The files of a claim by their number, in ascending order."""
+  def _files(self, name: str) -> dict[int, pathlib.Path]:
+    """The files of a lock by their number, in ascending order."""
     found = {path.suffix[1:]: path for path in self._folder.glob(f"{name}.*")}
     return dict(sorted((int(n), path) for n, path in found.items() if n.isdecimal()))
 
@@ -90,7 +91,7 @@ class Claims:
       # The clock of the folder: those of two hosts may differ.
       with tempfile.NamedTemporaryFile(dir=self._folder, prefix="clock-") as clock:
         return os.stat(clock.name).st_mtime - path.stat().st_mtime > DEAD
-    except FileNotFoundError:  # given up just now
+    except FileNotFoundError:  # released just now
       return False
 
   def _beat(self) -> None:
@@ -98,12 +99,12 @@ class Claims:
       for path in list(self._held.values()):
         try:
           os.utime(path)
-        except OSError:  # given up just now, or the folder is away for a moment
+        except OSError:  # released just now, or the folder is away for a moment
           pass
 
 
 def _read(path: pathlib.Path) -> dict:
-  """What a claim tells; empty while its holder has not written it yet."""
+  """What a lock says of its holder; empty while it is still being written."""
   try:
     with path.open(encoding="utf-8") as file:
       found = json.loads(file.read(4096))

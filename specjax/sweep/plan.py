@@ -72,7 +72,7 @@ def make(
   names = list(cells[0].axes)
   axes = {axis: list(dict.fromkeys(cell.axes[axis] for cell in cells)) for axis in names}
   base = {key: value for key, value in plain(cells[0].job.config).items() if key not in axes}
-  digests = {name: record.digest(_said(conversations)) for name, conversations in sets.items()}
+  digests = {name: record.digest(_content(conversations)) for name, conversations in sets.items()}
   return Plan(
       cells, dict(config=base, apply_chat_template=template, stop=list(stop)), axes, digests)
 
@@ -93,11 +93,11 @@ def _cell(point, settings, source, sets, template, stop) -> Cell:
 def _digest(job: Job) -> str:
   """The id of a job: 64 bits of the digest of all that decides about its tokens."""
   return record.digest(dict(
-      config=job.config, seed=job.seed, prompts=_said(job.conversations),
+      config=job.config, seed=job.seed, prompts=_content(job.conversations),
       apply_chat_template=job.template, stop=job.stop))[:16]
 
 
-def _said(conversations: list[prompts.Conversation]) -> list:
+def _content(conversations: list[prompts.Conversation]) -> list:
   """What decides about the answers: the same file elsewhere holds the same prompts."""
   return [(c.name, c.category, c.turns) for c in conversations]
 

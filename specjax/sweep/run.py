@@ -1,4 +1,4 @@
-"""Measures the cells of a sweep, alone or beside other processes, and writes down each at once."""
+"""Measures the cells of a sweep and writes down each at once; `workers` shares them."""
 
 import contextlib
 import datetime
@@ -7,34 +7,18 @@ import pathlib
 import sys
 import time
 import traceback
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from specjax.launch import build, errors, record
 from specjax.launch.result import Outcome
 from specjax.measure import job as jobs
-from specjax.sweep import header
-from specjax.sweep.locks import Claims
+from specjax.sweep import locks as locks_lib, sweep_json, workers
+from specjax.sweep.locks import Locks
 from specjax.sweep.plan import Cell, Plan
 from specjax.sweep.results import Results, Writer
-from specjax.types import Error
+from specjax.sweep.workers import Worker
 
-_LONGEST = 2000  # characters of an error; those of a compiler know no end
-
-
-class Worker(NamedTuple):
-  """One of the processes that share a grid."""
-
-  index: int = 0
-  count: int = 1
-
-  @property
-  def file(self) -> str:
-    """Where this worker's results go."""
-    return "results.jsonl" if self.count == 1 else f"results-{self.index}.jsonl"
-
-  def order(self, cells: list[Cell]) -> list[Cell]:
-    """The worker's own share first, then everybody's: who is done early helps the others."""
-    return cells[self.index::self.count] + cells
+_LONGEST = 2000  # characters of an error; compiler errors can be megabytes
 
 
 class Listener(Protocol):
@@ -69,25 +53,21 @@ def run(
       asks for; another process has this worker's file.
     OSError: a result cannot be written. Those before it are safe.
   """
-  header.check(folder, plan)
-  with Claims(folder / "claims") as claims:
-    if not claims.take(pathlib.Path(worker.file).stem):
-      holder = claims.holder(pathlib.Path(worker.file).stem)
-      raise Error(
-          f"{folder / worker.file} is being written by {holder}. Wait for it, or share the grid: "
-          "--num_workers=N, with another --worker_index for each process")
+  sweep_json.check(folder, plan)
+  with workers.join(folder, worker) as locks:
     results = Results(folder, listener.warn)
     results.refresh()
     done = {key for key, outcome in results.latest().items() if outcome.error is None}
     missing = [cell for cell in plan.cells if cell.id not in done]
-    if missing:
-      remembered = functools.cache(build.load_model)
-      load = lambda path, dtype: remembered(path, dtype)
-      _begin(folder, plan, missing, load, listener)
-      with contextlib.closing(Writer(folder / worker.file)) as writer:
-        _measure_all(plan, worker, claims, results, writer, load, listener)
-    else:
+    if not missing:
       listener.settled(len(plan.cells))
+      return results.latest(), done
+    load = _remembering_load()
+    _begin(folder, plan, missing, load, listener)
+    with contextlib.closing(Writer(folder / worker.file)) as writer:
+      for cell in workers.share(plan.cells, worker, locks, results, listener.settled):
+        listener.begin(cell)
+        writer.append(_measure(cell, load, listener))
   return results.latest(), done
 
 
@@ -98,9 +78,9 @@ def write_report(folder: pathlib.Path, outcomes: dict[str, Outcome]) -> str | No
     folder: of the sweep.
     outcomes: as `run` returns them.
   """
-  with Claims(folder / "claims") as claims:
-    if not claims.take("report"):
-      return f"the report is being written by {claims.holder('report')}"
+  with Locks(folder / locks_lib.FOLDER) as locks:
+    if not locks.take("report"):
+      return f"the report is being written by {locks.holder('report')}"
     try:
       from specjax.report import write
       write.write(list(outcomes.values()), folder)
@@ -109,46 +89,29 @@ def write_report(folder: pathlib.Path, outcomes: dict[str, Outcome]) -> str | No
   return None
 
 
+def _remembering_load():
+  """`build.load_model`, which loads each model once."""
+  remembered = functools.cache(build.load_model)
+
+  def load(path: str, dtype: str):
+    return remembered(path, dtype)  # one spelling of the arguments, one entry
+
+  return load
+
+
 def _begin(folder, plan, missing: list[Cell], load, listener: Listener) -> None:
-  """Loads the models, builds every cell with them before any is measured, writes the header."""
+  """Loads the models and builds every cell before any is measured; writes sweep.json."""
   models, checked = {}, set()
   for cell in missing:
     config = cell.job.config
     setup = build.build(config, load)
-    if (said := (config.target, cell.axes["prompts"])) not in checked:
+    if (texts := (config.target, cell.axes["prompts"])) not in checked:
       jobs.check(setup, cell.job)
-      checked.add(said)
+      checked.add(texts)
     models |= {getattr(config, role): sha256 for role, sha256 in setup.models.items()}
   manifest = record.manifest(missing[0].job.seed, plan.base["config"], models)
-  for name, (then, now) in header.write(folder, plan, manifest).items():
+  for name, (then, now) in sweep_json.write(folder, plan, manifest).items():
     listener.warn(f"{folder} was begun with {name} = {then!r}, this run has {now!r}")
-
-
-def _measure_all(plan, worker, claims, results, writer, load, listener: Listener) -> None:
-  """Measures what nobody else does until nothing is left to take."""
-  ours = {cell.id for cell in plan.cells}
-  failed_before = {id(outcome) for outcome in results.outcomes if outcome.error is not None}
-
-  def settled() -> set[str]:
-    results.refresh()
-    found = {each.id for each in results.outcomes if id(each) not in failed_before} & ours
-    listener.settled(len(found))
-    return found
-
-  took = True
-  while took:
-    took = False
-    for cell in worker.order(plan.cells):
-      if cell.id in settled() or not claims.take(cell.id):
-        continue
-      try:
-        if cell.id not in settled():  # finished by another between the look and the claim
-          listener.begin(cell)
-          writer.append(_measure(cell, load, listener))
-          took = True
-      finally:
-        claims.release(cell.id)
-  settled()
 
 
 def _measure(cell: Cell, load, listener: Listener) -> Outcome:

@@ -77,7 +77,7 @@ def test_a_killed_sweep_goes_on_where_it_was(files):
       assert process.poll() is None, process.stderr.read()
       time.sleep(0.005)
     os.kill(process.pid, signal.SIGKILL)
-  assert process.returncode == -signal.SIGKILL and list((out / "claims").iterdir())
+  assert process.returncode == -signal.SIGKILL and list((out / "locks").iterdir())
   with path.open("ab") as file:
     file.write(b'{"id": "torn')
   before = path.read_bytes()
@@ -99,7 +99,7 @@ def test_two_workers_give_every_cell_once(files):
     _, err = worker.communicate(timeout=200)
     assert worker.returncode == 0, err
   ids = [line["id"] for line in lines(out)]
-  assert len(ids) == len(set(ids)) == 12 and list((out / "claims").iterdir()) == []
+  assert len(ids) == len(set(ids)) == 12 and list((out / "locks").iterdir()) == []
   assert {path.name for path in out.glob("*.jsonl")} == {"results-0.jsonl", "results-1.jsonl"}
 
 

@@ -1,4 +1,4 @@
-"""A claim has one holder, and a dead one's can be taken over by one."""
+"""A lock has one holder, and the lock of a dead one can be taken over by one."""
 
 import json
 import os
@@ -9,12 +9,11 @@ import threading
 import pytest
 
 from specjax.sweep import locks
-from specjax.sweep import locks
-from specjax.sweep.locks import Claims
+from specjax.sweep.locks import Locks
 
 
-def test_a_claim_has_one_holder(tmp_path):
-  with Claims(tmp_path) as one, Claims(tmp_path) as other:
+def test_a_lock_has_one_holder(tmp_path):
+  with Locks(tmp_path) as one, Locks(tmp_path) as other:
     assert one.take("a") and not other.take("a") and other.take("b")
     assert f"process {os.getpid()} on {socket.gethostname()}" in other.holder("a")
     one.release("a")
@@ -44,29 +43,29 @@ def dead_pid():
     (0, dict(pid="1"), False), (0, dict(pid=-1), False), (0, dict(pid=10**30), False),
     (locks.DEAD + 60, dict(pid=None), True),
 ])
-def test_a_claim_without_a_sign_of_life_can_be_taken_over(tmp_path, age, changes, free):
+def test_a_lock_without_a_sign_of_life_can_be_taken_over(tmp_path, age, changes, free):
   foreign(tmp_path, age=age, **changes)
-  with Claims(tmp_path) as mine:
+  with Locks(tmp_path) as mine:
     assert mine.take("a") is free
 
 
 def test_a_dead_process_of_this_host_holds_nothing(tmp_path):
   foreign(tmp_path, pid=dead_pid())
-  with Claims(tmp_path) as one, Claims(tmp_path) as other:
+  with Locks(tmp_path) as one, Locks(tmp_path) as other:
     assert one.take("a") and not other.take("a")
   assert list(tmp_path.iterdir()) == []  # the dead one's is gone too
 
 
-def test_a_claim_that_is_being_written_counts(tmp_path):
+def test_a_lock_that_is_being_written_counts(tmp_path):
   (tmp_path / "a.0").touch()
-  (tmp_path / "a.note").touch()  # not a claim
-  with Claims(tmp_path) as mine:
+  (tmp_path / "a.note").touch()  # not a lock
+  with Locks(tmp_path) as mine:
     assert not mine.take("a")
     assert "process None" in mine.holder("a")
 
 
-def test_giving_up_leaves_the_claim_of_who_took_over(tmp_path):
-  with Claims(tmp_path) as sleeper:
+def test_a_release_leaves_the_lock_of_who_took_over(tmp_path):
+  with Locks(tmp_path) as sleeper:
     assert sleeper.take("a")
     later = foreign(tmp_path, "a.1", host="elsewhere")
   assert list(tmp_path.iterdir()) == [later]
@@ -74,7 +73,7 @@ def test_giving_up_leaves_the_claim_of_who_took_over(tmp_path):
 
 def test_a_holder_shows_that_it_lives(tmp_path, monkeypatch):
   monkeypatch.setattr(locks, "BEAT", 0.01)
-  with Claims(tmp_path) as mine:
+  with Locks(tmp_path) as mine:
     mine.take("a")
     path = tmp_path / "a.0"
     os.utime(path, (0, 0))
@@ -90,10 +89,10 @@ def test_of_many_that_try_at_once_one_wins(tmp_path):
   start, won = threading.Barrier(4), []
 
   def race():
-    with Claims(tmp_path) as mine:
+    with Locks(tmp_path) as mine:
       start.wait()
       won.extend(name for name in names if mine.take(name))
-      start.wait()  # nobody gives up before all have tried
+      start.wait()  # nobody releases before all have tried
 
   racers = [threading.Thread(target=race) for _ in range(4)]
   for racer in racers:

@@ -15,8 +15,8 @@ import pytest
 
 from specjax.launch import config as config_lib
 from specjax.launch.result import Outcome, Result
-from specjax.sweep import grid, plan, results, run
-from specjax.sweep.locks import Claims
+from specjax.sweep import grid, plan, results, run, workers
+from specjax.sweep.locks import Locks
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TINY = ROOT / "tests" / "loading" / "goldens" / "llama"
@@ -49,7 +49,7 @@ class Listener:
     self.warnings.append(message)
 
 
-def sweep(made, folder, worker=run.Worker()):
+def sweep(made, folder, worker=workers.Worker()):
   listener = Listener()
   lines, before = run.run(made, folder, worker, listener)
   return lines, before, listener
@@ -120,7 +120,7 @@ def test_an_interruption_ends_the_sweep_and_frees_the_cell(tmp_path, measured):
   measured[1] = KeyboardInterrupt()
   with pytest.raises(KeyboardInterrupt):
     sweep(make(SEEDS), tmp_path)
-  assert list((tmp_path / "claims").iterdir()) == []
+  assert list((tmp_path / "locks").iterdir()) == []
   measured.clear()
   assert len(sweep(make(SEEDS), tmp_path)[2].begun) == 2
 
@@ -154,37 +154,37 @@ def test_a_model_that_cannot_be_loaded_ends_the_sweep(tmp_path):
 
 def test_workers_share_a_grid(tmp_path, measured):
   made = make(dict(seed=range(5)))
-  with Claims(tmp_path / "claims") as others:
+  with Locks(tmp_path / "locks") as others:
     assert others.take(made.cells[0].id) and others.take(made.cells[3].id)
-    lines, _, one = sweep(made, tmp_path, run.Worker(1, 2))
+    lines, _, one = sweep(made, tmp_path, workers.Worker(1, 2))
     assert [cell.axes["seed"] for cell in one.begun] == [1, 2, 4]  # its own share first
     assert len(lines) == 3
-  lines, before, other = sweep(made, tmp_path, run.Worker(0, 2))
+  lines, before, other = sweep(made, tmp_path, workers.Worker(0, 2))
   assert [cell.axes["seed"] for cell in other.begun] == [0, 3] and len(lines) == 5
   assert len((tmp_path / "results-0.jsonl").read_text().splitlines()) == 2
   assert len((tmp_path / "results-1.jsonl").read_text().splitlines()) == 3
 
 
-def test_a_worker_looks_again_once_it_has_the_claim(tmp_path, measured, monkeypatch):
-  made, real = make(SEEDS), Claims.take
+def test_a_worker_looks_again_once_it_has_the_lock(tmp_path, measured, monkeypatch):
+  made, real = make(SEEDS), Locks.take
 
-  def take(claims, name):  # somebody finishes the cell between the look and the claim
+  def take(locks, name):  # somebody finishes the cell between the look and the lock
     if name == made.cells[0].id and not (tmp_path / "results-1.jsonl").exists():
       writer = results.Writer(tmp_path / "results-1.jsonl")
       writer.append(Outcome(name, {}, None, Result(), wall_seconds=0.0, finished=""))
-    return real(claims, name)
+    return real(locks, name)
 
-  monkeypatch.setattr(Claims, "take", take)
-  lines, _, listener = sweep(made, tmp_path, run.Worker(0, 2))
+  monkeypatch.setattr(Locks, "take", take)
+  lines, _, listener = sweep(made, tmp_path, workers.Worker(0, 2))
   assert [cell.axes["seed"] for cell in listener.begun] == [2, 1] and len(lines) == 3
 
 
 def test_a_file_has_one_writer(tmp_path, measured):
-  with Claims(tmp_path / "claims") as other:
+  with Locks(tmp_path / "locks") as other:
     other.take("results")
     with pytest.raises(ValueError, match=f"written by process {os.getpid()}.*--num_workers"):
       sweep(make(SEEDS), tmp_path)
-    assert len(sweep(make(SEEDS), tmp_path, run.Worker(0, 2))[0]) == 3
+    assert len(sweep(make(SEEDS), tmp_path, workers.Worker(0, 2))[0]) == 3
 
 
 def test_the_report_is_handed_every_line_that_counts(tmp_path, monkeypatch):
@@ -201,7 +201,7 @@ def test_the_report_is_handed_every_line_that_counts(tmp_path, monkeypatch):
 
   stub.write = missing
   assert run.write_report(tmp_path, {}) == "no report: figures need matplotlib"
-  with Claims(tmp_path / "claims") as other:
+  with Locks(tmp_path / "locks") as other:
     other.take("report")
     assert "is being written by process" in run.write_report(tmp_path, {})
 
@@ -224,7 +224,7 @@ def test_a_sweep_over_numbers_compiles_once(tmp_path, monkeypatch, caplog):
   counts = []
   listener.begin = lambda cell: counts.append(len(compiled(caplog)))
   with jax.log_compiles(), caplog.at_level(logging.WARNING):
-    run.run(made._replace(cells=cells), tmp_path / "out", run.Worker(), listener)
+    run.run(made._replace(cells=cells), tmp_path / "out", workers.Worker(), listener)
   assert len(cells) == 7 and len(loads) == 1
   names = compiled(caplog)
   assert {"run", "start", "_run_passes", "_run_drafts"} <= set(names)

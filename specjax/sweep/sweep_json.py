@@ -34,11 +34,11 @@ def check(folder: pathlib.Path, plan: Plan) -> None:
   if set(old["axes"]) != set(plan.axes):
     differences["axes"] = [", ".join(old["axes"]), ", ".join(plan.axes)]
   if differences:
-    told = "; ".join(f"{name}: {before!r} there, {now!r} now"
-                     for name, (before, now) in differences.items())
+    listed = "; ".join(f"{name}: {before!r} there, {now!r} now"
+                       for name, (before, now) in differences.items())
     raise Error(
-        f"{folder} holds the results of another sweep ({told}). Choose another --out, or give the "
-        "flags that it was made with; they are in its sweep.json")
+        f"{folder} holds the results of another sweep ({listed}). Choose another --out, or give "
+        "the flags that it was made with; they are in its sweep.json")
 
 
 def write(folder: pathlib.Path, plan: Plan, manifest: dict) -> dict:
@@ -68,8 +68,9 @@ def write(folder: pathlib.Path, plan: Plan, manifest: dict) -> dict:
       axes={axis: _union(old["axes"][axis], new["axes"][axis]) for axis in new["axes"]})
   if merged != old:
     strict_json.write(folder / NAME, merged, indent=1)
-  rest = lambda made: {key: value for key, value in made.items() if key not in _OF_COMMANDS}
-  return changed(rest(old["manifest"]), rest(new["manifest"]))
+  return changed(*(
+      {key: value for key, value in manifest.items() if key not in _OF_COMMANDS}
+      for manifest in (old["manifest"], new["manifest"])))
 
 
 def _union(old: list, new: list) -> list:
@@ -96,6 +97,6 @@ def _load(folder: pathlib.Path) -> dict | None:
       raise TypeError("an axis is no list")
   except (ValueError, KeyError, TypeError) as error:
     raise Error(
-        f"{path} is not the header of a sweep ({type(error).__name__}: {error}), so choose another "
+        f"{path} does not describe a sweep ({type(error).__name__}: {error}), so choose another "
         "--out") from error
   return found
