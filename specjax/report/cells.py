@@ -73,15 +73,21 @@ def pool(readings: list[Reading]) -> list[Cell]:
   cells = [_cell(group) for group in groups.values()]
   place = {pair: number for number, pair in enumerate(
       dict.fromkeys(pair for cell in cells for pair in cell.method))}
-  fast = lambda pair: (pair[0] == "drafter", pair[0] == "rule")
-  slow_first = lambda cell: [place[pair] for pair in sorted(cell.method, key=fast)]
-  return sorted(
-      cells, key=lambda c: (slow_first(c), c.temperature, c.batch_size, c.gamma))
+
+  def places(cell):
+    slow_first = sorted(cell.method, key=lambda pair: (pair[0] == "drafter", pair[0] == "rule"))
+    return [place[pair] for pair in slow_first]
+
+  return sorted(cells, key=lambda c: (places(c), c.temperature, c.batch_size, c.gamma))
 
 
 def best(cells: list[Cell]) -> Cell:
   """The fastest of the cells; where none has a speed, the one of the largest tau."""
-  merit = lambda c: (c.timed, *(-1 if math.isnan(v) else v for v in (c.speedup.value, c.tau.value)))
+
+  def merit(cell):
+    values = (cell.speedup.value, cell.tau.value)
+    return (cell.timed, *(-1 if math.isnan(value) else value for value in values))
+
   return max(cells, key=merit)
 
 

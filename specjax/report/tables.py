@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from specjax.report import cells as cells_lib, figure, parts
+from specjax.report import cells as cells_lib, figures, parts
 from specjax.report.cells import Cell
 from specjax.report.document import Table
 from specjax.report.rows import Failure, text
@@ -37,7 +37,7 @@ def by_category(cells: list[Cell]) -> dict[str, Table]:
   categories = _categories(cells)
   if len(categories) < 2:
     return {}
-  groups = figure.grouped(
+  groups = figures.grouped(
       [c for c in cells if c.gamma], lambda c: (c.method, c.temperature, c.batch_size))
   best = [cells_lib.best(group) for _, group in groups]
   names = list(dict.fromkeys([*_varying(cells), "gamma"]))
@@ -61,9 +61,11 @@ def category_numbers(cells: list[Cell]) -> list[dict[str, Any]]:
 
 def failed(failures: list[Failure]) -> Table:
   """The rows without numbers and what went wrong."""
-  setting = lambda axes: ", ".join(f"{name}={text(value)}" for name, value in axes.items())
-  return Table(["id", "setting", "error"], [
-      [_cut(f.name, 80), _cut(setting(f.axes), 300), _cut(f.error, 600)] for f in failures])
+  rows = []
+  for failure in failures:
+    setting = ", ".join(f"{name}={text(value)}" for name, value in failure.axes.items())
+    rows.append([_cut(failure.name, 80), _cut(setting, 300), _cut(failure.error, 600)])
+  return Table(["id", "setting", "error"], rows)
 
 
 def _quantities(cells: list[Cell]) -> dict:

@@ -5,11 +5,14 @@ import statistics
 
 from specjax.launch.result import Outcome
 from specjax.report import (
+  by_batch,
+  by_gamma,
+  by_round,
   cells as cells_lib,
   figures,
-  html,
-  markdown,
+  pairs,
   provenance,
+  render,
   rows as rows_lib,
   tables,
 )
@@ -35,6 +38,9 @@ DEFINITIONS = {
                   "seeds of a prompt are added up first",
     "identical": "at temperature 0, or under a coupled rule, both ways must give the same tokens",
 }
+_FIGURES = (
+    by_gamma.speedup, by_gamma.tau_alpha, by_round.acceptance, by_round.lengths, pairs.gumbel,
+    pairs.predicted, by_batch.batch)
 _OF_SPEED = ("speed-up", "c", "V(n)", "predicted")
 
 
@@ -52,7 +58,7 @@ def write(outcomes: list[Outcome], folder: pathlib.Path) -> None:
   readings, failures = rows_lib.read(outcomes)
   cells = cells_lib.pool(readings)
   sections = [_run(cells, failures, folder)]
-  drawn, omitted = figures.write(cells, folder)
+  drawn, omitted = figures.write([make(cells) for make in _FIGURES], folder)
   if cells:
     sections += [_results(cells), *drawn, *_categories(cells, folder, omitted)]
     if omitted:
@@ -60,15 +66,15 @@ def write(outcomes: list[Outcome], folder: pathlib.Path) -> None:
   if failures:
     sections.append(Section("Failed", [tables.failed(failures)]))
   document = Document("Report of a sweep", sections)
-  pages = {"report.md": markdown.render(document), "report.html": html.render(document, folder)}
+  pages = {"report.md": render.markdown(document), "report.html": render.html(document, folder)}
   for name, page in pages.items():
     (folder / name).write_text(page, encoding="utf-8", errors="replace")  # half surrogate pairs
 
 
 def _run(cells: list[Cell], failures: list[Failure], folder: pathlib.Path) -> Section:
   """What was run, and what all of it has in common."""
-  count = lambda number, name: f"{number} {name}{'' if number == 1 else 's'}"
-  lines = [f"{count(len(cells), 'cell')} measured; {count(len(failures), 'cell')} failed."]
+  measured = f"{len(cells)} cell{'' if len(cells) == 1 else 's'} measured"
+  lines = [f"{measured}; {len(failures)} failed."]
   if not cells:
     lines[0] += " There is nothing to show."
   same = {name: value for name, value in cells_lib.constant(cells).items() if value != ""}

@@ -5,7 +5,7 @@ import math
 import markdown_it
 import pytest
 
-from specjax.report import document, html, markdown
+from specjax.report import document, render
 from specjax.report.document import Code, Document, Section, Table, Text
 from specjax.report.parts import Estimate
 
@@ -27,7 +27,7 @@ def test_values_as_a_reader_sees_them(value, shown):
 def test_hostile_cells_stay_cells_in_markdown():
   """Read back by a parser: one table of the same shape, without a link, a tag or a mark."""
   table = Table(["h"] * 2, [[hostile] * 2 for hostile in HOSTILE])
-  text = markdown.render(Document("t", [Section("s", [table])]))
+  text = render.markdown(Document("t", [Section("s", [table])]))
   tokens = markdown_it.MarkdownIt("commonmark").enable(["table", "strikethrough"]).parse(text)
   assert sum(token.type == "tr_open" for token in tokens) == len(HOSTILE) + 1
   assert sum(token.type == "td_open" for token in tokens) == 2 * len(HOSTILE)
@@ -41,11 +41,11 @@ def test_hostile_cells_stay_cells_in_markdown():
 
 
 def test_names_with_underscores_stay_readable():
-  assert markdown.escape("layer_skip:10") == "layer_skip:10"
+  assert render.escape("layer_skip:10") == "layer_skip:10"
 
 
 def test_code_cannot_leave_its_fence():
-  text = markdown.render(Document("t", [Section("s", [Code("a\n````\n# b")])]))
+  text = render.markdown(Document("t", [Section("s", [Code("a\n````\n# b")])]))
   assert "`````\na\n````\n# b\n`````" in text
 
 
@@ -53,7 +53,7 @@ def test_code_cannot_leave_its_fence():
 def test_hostile_text_stays_text_in_html(hostile, tmp_path):
   blocks = [Text(hostile), Code(hostile), Table([hostile], [[hostile]])]
   empty = [Text(""), Code(""), Table(["h"], [[""]])]
-  clean = html.render(Document("t", [Section("t", empty)]), tmp_path)
-  page = html.render(Document(hostile, [Section(hostile, blocks)]), tmp_path)
+  clean = render.html(Document("t", [Section("t", empty)]), tmp_path)
+  page = render.html(Document(hostile, [Section(hostile, blocks)]), tmp_path)
   assert page.count("<") == clean.count("<")
   assert "{{ 7 * 7 }}" in page if "{{" in hostile else "49" not in page.partition("<body>")[2]

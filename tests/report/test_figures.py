@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from specjax import theory
-from specjax.report import by_batch, by_gamma, by_round, cells, figure, pairs, rows
+from specjax.report import by_batch, by_gamma, by_round, cells, figures, pairs, rows
 from tests.report import sweeps
 
 
@@ -40,7 +40,7 @@ def total(result, name):
 
 
 def test_the_heat_map_has_a_value_for_every_cell(made, found):
-  table = figure.table(by_gamma.speedup(found))
+  table = figures.table(by_gamma.speedup(found))
   assert len(table) == len(made) == 12
   [point] = points(table, rule="token", gamma=4, temperature=1.0)
   of = result(made, rule="token", gamma=4, temperature=1.0)
@@ -51,7 +51,7 @@ def test_the_heat_map_has_a_value_for_every_cell(made, found):
 
 
 def test_tau_and_alpha_stand_beside_their_theory(made, found):
-  table = figure.table(by_gamma.tau_alpha(found))
+  table = figures.table(by_gamma.tau_alpha(found))
   measured = dict(kind="measured", rule="token", gamma=4, temperature=0.0)
   of = [result(made, rule="token", gamma=gamma, temperature=0.0) for gamma in (2, 4)]
   tested, accepted = (sum(total(r, name).sum() for r in of) for name in ("tested", "accepted"))
@@ -69,7 +69,7 @@ def test_tau_and_alpha_stand_beside_their_theory(made, found):
 
 
 def test_acceptance_by_position_of_the_longest_draft(made, found):
-  table = figure.table(by_round.acceptance(found))
+  table = figures.table(by_round.acceptance(found))
   of = result(made, rule="gumbel", gamma=4, temperature=1.0)
   for quantity, whole in (("conditional", total(of, "tested")), ("joint", total(of, "rounds"))):
     curve = points(table, rule="gumbel", temperature=1.0, quantity=quantity)
@@ -79,7 +79,7 @@ def test_acceptance_by_position_of_the_longest_draft(made, found):
 
 
 def test_shares_of_lengths_sum_to_one_and_their_mean_is_tau(made, found):
-  table = figure.table(by_round.lengths(found))
+  table = figures.table(by_round.lengths(found))
   bars = points(table, rule="token", temperature=0.0)
   assert [bar["emitted"] for bar in bars] == [1, 2, 3, 4, 5]
   assert sum(bar["value"] for bar in bars) == pytest.approx(1)
@@ -88,7 +88,7 @@ def test_shares_of_lengths_sum_to_one_and_their_mean_is_tau(made, found):
 
 
 def test_gumbel_stands_against_token(made, found):
-  table = figure.table(pairs.gumbel(found))
+  table = figures.table(pairs.gumbel(found))
   [point] = points(table, gamma=2, temperature=1.0)
   for rule, value in (("token", point["alpha_token"]), ("gumbel", point["value"])):
     of = result(made, rule=rule, gamma=2, temperature=1.0)
@@ -100,7 +100,7 @@ def test_gumbel_stands_against_token(made, found):
 
 def test_the_error_of_the_prediction_is_stated(found):
   drawn = pairs.predicted(found)
-  table = points(figure.table(drawn), kind="measured")
+  table = points(figures.table(drawn), kind="measured")
   errors = [abs(row["predicted_speedup"] / row["value"] - 1) for row in table]
   assert len(errors) == 8
   assert f"median {statistics.median(errors):.0%}, largest {max(errors):.0%}" in drawn.caption
@@ -120,7 +120,7 @@ def test_rules_share_a_panel_and_temperatures_one_where_there_is_one_rule(found)
 
 def test_batch_sizes():
   made = sweeps.sweep(gammas=(0, 2), temperatures=(0.0,), batch_sizes=(1, 4), prompts=4)
-  table = figure.table(by_batch.batch(pooled(made)))
+  table = figures.table(by_batch.batch(pooled(made)))
   of = result(made, gamma=2, batch_size=4)
   rate = total(of, "baseline_tokens") / total(of, "baseline_seconds")
   at = dict(batch_size=4, gamma=2)
@@ -139,7 +139,7 @@ def test_one_batch_size_is_drawn_where_it_changes_nothing():
   found = pooled(sweeps.sweep(gammas=(2, 4), temperatures=(0.0,), batch_sizes=(2, 4), prompts=2))
   for make in (by_gamma.tau_alpha, by_round.acceptance, by_round.lengths):
     drawn = make(found)
-    assert {row["batch_size"] for row in figure.table(drawn)} == {2}
+    assert {row["batch_size"] for row in figures.table(drawn)} == {2}
     assert "the smallest is shown" in drawn.caption
 
 
@@ -153,5 +153,5 @@ def test_a_figure_without_numbers_is_left_out(make, why):
 def test_plain_decoding_alone_has_no_figure():
   found = pooled(sweeps.sweep(gammas=(0,), prompts=2))
   for make in (by_round.acceptance, by_round.lengths, pairs.predicted, by_gamma.tau_alpha):
-    assert isinstance(make(found), figure.Omitted)
+    assert isinstance(make(found), figures.Omitted)
   assert math.isnan(found[0].alpha.value)
