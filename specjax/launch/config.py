@@ -159,14 +159,10 @@ def define(fallback: pathlib.Path | None = DEFAULT_FILE) -> flags.FlagHolder:
     define_key = flags.DEFINE_bool if field.kind is bool else flags.DEFINE_string
     define_key(f"config.{field.name}", None, f"{field.meaning} (default: {default})")
   if fallback is None:
-    flags.register_multi_flags_validator(
-        ["config", *_flags()], _names_a_file,
-        "--config.KEY changes a value of a file, which --config=FILE names")
+    flags.register_validator(
+        "config", lambda path: path is not None or not given(),
+        "--config.KEY changes a value of a file, and --config=FILE should name it")
   return holder
-
-
-def _names_a_file(values: dict) -> bool:
-  return values.pop("config") is not None or all(value is None for value in values.values())
 
 
 def _flags() -> list[str]:

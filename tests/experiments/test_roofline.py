@@ -62,6 +62,7 @@ def test_bad_input_is_answered_in_one_paragraph():
       (["--context=-1"], "--context=-1"),
       (["--layers=0"], "--layers=0"),
       (["--config=configs/smollm2.py", "--parameters=1"], "need no flags"),
+      (["--config.gamma=3"], "--config=FILE should name it"),
       (["--config=none.py"], "no configuration file 'none.py'"),
   ]
   for (arguments, complaint), (code, out, err) in zip(
