@@ -27,7 +27,7 @@ setup(
     python_requires=">=3.11",
     packages=find_packages(include=[
         part for name in ("specjax", "experiments", "configs") for part in (name, f"{name}.*")]),
-    package_data={"specjax": ["data/*", "py.typed"]},
+    package_data={"": ["README.md"], "specjax": ["data/*", "py.typed"]},
     install_requires=[
         "jax>=0.10",
         "flax>=0.12",
