@@ -85,3 +85,12 @@ def test_tables_know_no_window():
       decode.speculative(target, drafter, verify.token(), warm, strict), KEY, None, prompts,
       lengths, 20).tokens)
   np.testing.assert_array_equal(run(True), run(False))
+
+
+def test_a_tree_is_refused():
+  """The path of a node stands in other slots than a chain's, so its logits have other bits."""
+  target = table.target(toys.random_table(0, order=1))
+  tree = toys.pairs_drafter(toys.random_table(1, order=1))
+  with pytest.raises(Error, match="Strict mode and token trees exclude each other.*4 nodes"):
+    decode.speculative(target, tree, verify.recursive(), logits.chain(), strict=True)
+  decode.speculative(target, tree, verify.recursive(), logits.chain())
