@@ -1,8 +1,8 @@
 """The smallest complete drafter: a file to copy when you add your own.
 
 Replace this text by one line that says how the tokens are guessed, and by its source (paper,
-section, arXiv id). The drafter of this file remembers which token followed each token the last time,
-and drafts along that memory.
+section, arXiv id). The drafter of this file remembers which token followed each token the last
+time, and drafts along that memory.
 """
 
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ from specjax.trees import accepted, chains
 from specjax.types import (
     Array, Context, DETERMINISTIC, Drafter, Error, PAD, Params, Proposal, Verdict)
 
-_BUCKETS = 4096  # tokens with one remainder share a memory; a wrong guess costs speed, never the law
+_BUCKETS = 4096  # tokens of one remainder share a memory; a wrong guess costs speed, never law
 
 
 def template(model, gamma: int) -> Drafter:

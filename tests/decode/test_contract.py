@@ -1,4 +1,4 @@
-"""What a decoder hands to a drafter: prompts in chunks with features, and every round after them."""
+"""What a decoder hands to a drafter: prompts in chunks with features, then every round."""
 
 import dataclasses
 

@@ -6,7 +6,7 @@ import pytest
 
 from specjax import decode, drafters, logits, verify
 from specjax.models import table, transformer
-from specjax.types import Params
+from specjax.types import Error, Params
 from tests.decode import toys
 
 TARGET = transformer.target(toys.TINY)

@@ -62,8 +62,8 @@ def keeping_the_first_chunk_only():
     (forgetting_where_nothing_was_kept,
      test_protocol.test_a_round_that_kept_nothing_changes_nothing),
     (keeping_the_first_chunk_only, test_protocol.test_a_prompt_may_come_in_chunks_of_any_width),
-], ids=["randomness of its own", "no law", "children first", "rows mixed", "a finished row forgotten",
-        "half of the prompt"])
+], ids=["randomness of its own", "no law", "children first", "rows mixed",
+        "a finished row forgotten", "half of the prompt"])
 def test_a_broken_drafter_is_caught(monkeypatch, broken, test):
   monkeypatch.setitem(cases.ALL, "broken", broken())
   test_protocol.drafted.cache_clear()
