@@ -25,8 +25,8 @@ def build(config: DecodeConfig, load: Callable[[str, str], loading.Model] | None
 
   Args:
     config: the configuration.
-    load: (path, dtype) -> the model, `load` if not given. Whoever builds many configurations passes
-      one that remembers; decoders of one model then also share their compiled programs.
+    load: (path, dtype) -> the model, `load_model` by default. A caller that builds many
+      configurations passes a cached one: decoders of one model then share compiled programs too.
 
   Raises:
     Error: a name, a path or a combination that does not exist.
