@@ -66,7 +66,8 @@ tau: tokens emitted / target passes, the extra token counted. alpha: drafted tok
 tested. identical: to plain decoding; - where the two are independent samples."""
 _OF_SPEED = """\
 speed-up: plain seconds per token / speculative seconds per token, in turn in one process, with its
-95 % interval over prompts. predicted: tau / (V(gamma + 1) + gamma c), V and c measured in the cell.
+95 % interval over prompts. predicted: tau / (V(N + 1) + s c) for N drafted tokens in s steps, V
+and c measured in the cell.
 """
 
 

@@ -134,7 +134,7 @@ def _answer(setup, conversation, turn, prompt, place, stop, fast: Batch, slow: B
   text = setup.model.tokenizer.decode(tokens, skip_special_tokens=True)
   return Answer(
       name=conversation.name, category=conversation.category, turn=turn, prompt=prompt,
-      tokens=tokens, text=stops.cut(text, stop), baseline_tokens=slow.tokens[place],
+      tokens=tokens, text=stops.truncate(text, stop), baseline_tokens=slow.tokens[place],
       counts=jax.tree.map(lambda count: count[place], fast.counts),
       seconds=_share(fast, place), baseline_seconds=_share(slow, place))
 

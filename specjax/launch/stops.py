@@ -30,12 +30,12 @@ def ends(tokenizer: Tokenizer, strings: Sequence[str]) -> Callable[[int, list[in
   return end
 
 
-def cut(text: str, strings: Sequence[str]) -> str:
+def truncate(text: str, strings: Sequence[str]) -> str:
   """The text before the first stop string."""
   return text[:min((text.find(s) for s in strings if s in text), default=len(text))]
 
 
-def begun(text: str, strings: Sequence[str]) -> int:
+def partial_length(text: str, strings: Sequence[str]) -> int:
   """How many characters at the end of a text may be the beginning of a stop string."""
   lengths = range(1, max(map(len, strings), default=1))
   return max(

@@ -54,9 +54,9 @@ class _Writer:
     if not last:
       text = text.rstrip("\ufffd")  # the rest of the character is still to come
     self.ended |= any(string in text for string in self._stop)
-    text = stops.cut(text, self._stop)
+    text = stops.truncate(text, self._stop)
     if not (last or self.ended):
-      text = text[:len(text) - stops.begun(text, self._stop)]
+      text = text[:len(text) - stops.partial_length(text, self._stop)]
     if len(text) > len(self._shown):
       self._stream.write(f"{before}{text[len(self._shown):]}{after}")
       self._stream.flush()

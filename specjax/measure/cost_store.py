@@ -19,9 +19,9 @@ from specjax.loading import default
 from specjax.measure import costs as costs_lib
 from specjax.types import Error
 
-_LARGEST = 16384  # bytes of a file
-_MOST = 256  # files; the oldest go
-_WIDEST = 1024  # rows of a pass that a file may speak of
+_MAX_FILE_BYTES = 16384
+_MAX_FILES = 256  # the oldest are deleted
+_MAX_WIDTH = 1024  # rows of a pass
 
 
 class Found(NamedTuple):
@@ -76,8 +76,8 @@ def _read(path: pathlib.Path, key: dict) -> Found | None:
   if not path.exists():
     return None
   try:
-    if path.stat().st_size > _LARGEST:
-      raise Error(f"more than {_LARGEST} bytes")
+    if path.stat().st_size > _MAX_FILE_BYTES:
+      raise Error(f"more than {_MAX_FILE_BYTES} bytes")
     found = strict_json.loads(path.read_bytes())
     if found["key"] != key:
       raise Error("the costs of something else")
@@ -97,7 +97,7 @@ def _checked(stored: dict, rows: int) -> theory.Costs:
   if set(stored) != set(theory.Costs._fields):
     raise Error("not the numbers of costs")
   window = {int(width): _positive(cost) for width, cost in stored["window"].items()}
-  if window.get(1) != 1 or not theory.MOST_GAMMA < max(window) <= _WIDEST or min(window) < 1:
+  if window.get(1) != 1 or not theory.MOST_GAMMA < max(window) <= _MAX_WIDTH or min(window) < 1:
     raise Error("not the costs of passes")
   numbers = {name: _positive(stored[name]) for name in stored if name not in ("window", "rows")}
   if type(stored["rows"]) is not int or stored["rows"] != rows:
@@ -119,7 +119,7 @@ def _write(
     _remove(replaced)
     strict_json.write(path, dict(key=key, costs=costs))
     kept = sorted(path.parent.glob("*.json"), key=lambda each: each.stat().st_mtime)
-    _remove(kept[:-_MOST])
+    _remove(kept[:-_MAX_FILES])
   except OSError as error:
     logging.warning("%s: costs cannot be kept there: %s", path, error)
 

@@ -13,7 +13,7 @@ from specjax.launch.prompts import Conversation
 from specjax.measure.job import Job
 from specjax.types import Error
 
-_LARGEST = 256 * 2**20  # bytes; a run of 10 000 prompts stays below
+_MAX_FILE_BYTES = 256 * 2**20  # a run of 10 000 prompts stays below
 
 
 class Record(NamedTuple):
@@ -34,8 +34,8 @@ def load(path: str) -> Record:
   file = pathlib.Path(path)
   if not file.is_file():
     raise Error(f"--replay={path}: there is no such file")
-  if file.stat().st_size > _LARGEST:
-    raise Error(f"--replay={path}: a record has at most {_LARGEST} bytes")
+  if file.stat().st_size > _MAX_FILE_BYTES:
+    raise Error(f"--replay={path}: a record has at most {_MAX_FILE_BYTES} bytes")
   try:
     # The last line, so that the saved output of a run with --json is a record too.
     return _checked(strict_json.loads(file.read_bytes().strip().splitlines()[-1]), path)

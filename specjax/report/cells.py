@@ -17,7 +17,7 @@ from specjax.stats import estimates
 _NUMBERS = ("temperature", "gamma", "batch_size")
 _NONE = Estimate(math.nan)
 _SUMMED = tuple(name for name in Parts._fields if name != "category")  # of each answer
-_LONGEST = 22  # characters of a value in a label; tables have the whole
+_MAX_LABEL = 22  # characters of a value in a label; tables have the whole
 
 
 class Cell(NamedTuple):
@@ -109,8 +109,8 @@ def label(cell: Cell, same: dict[str, str], first: tuple[str, ...] = ("drafter",
 def shorten(name: str) -> str:
   """A name as a short line: what is in the middle of a long one is left out."""
   line = " ".join("".join(c if c.isprintable() else " " for c in name).split())
-  half = _LONGEST // 2
-  return line if len(line) <= _LONGEST else f"{line[:half - 1]}…{line[-half:]}"
+  half = _MAX_LABEL // 2
+  return line if len(line) <= _MAX_LABEL else f"{line[:half - 1]}…{line[-half:]}"
 
 
 def _cell(group: list[Reading]) -> Cell:

@@ -47,7 +47,7 @@ _KINDS = {"plain": "plain decoding", "theory": "i.i.d. acceptance (token)"}  # i
 _LINES = {"theory": "-", "predicted": "--", "plain": ":"}  # by kind of series
 _ASIDE = 0.008  # of the x axis, between the points of two series at one place
 _CELL = (0.66, 0.36)  # inches, of a heat map
-_LEAST_RANGE = math.log2(1.5)  # smaller differences do not get the strongest colours
+_MIN_RANGE = math.log2(1.5)  # smaller differences do not get the strongest colours
 _LIGHT = 0.6  # of the range of a heat map; beyond it the ground is dark
 
 
@@ -246,7 +246,7 @@ def _heat_page(figure: Figure) -> Canvas:
   width = max(style.WIDTH, columns * (wide * _CELL[0] + 0.4) + 1.2)
   canvas, axes = style.grid(rows, columns, (width, rows * (deep * _CELL[1] + 0.6) + 0.3))
   largest = max((abs(math.log2(v)) for t in tables for v in t.flat if v > 0), default=0)
-  norm = CenteredNorm(0, max(_LEAST_RANGE, largest))
+  norm = CenteredNorm(0, max(_MIN_RANGE, largest))
   for panel, table, axis in zip(panels, tables, axes.flat):
     image = _heat_map(axis, panel, table, norm)
     axis.set_title(panel.title if len(panels) > 1 else "Speed-up over plain decoding")

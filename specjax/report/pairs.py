@@ -57,8 +57,8 @@ def predicted(cells: list[Cell]) -> figures.Figure | figures.Omitted:
       f"{max(errors):.0%}, over {len(errors)} cells.")
   return figures.Figure(
       "predicted", "scatter", title,
-      f"Predicted: tau / (V(gamma + 1) + gamma c), all measured; V = 1 in rounds without a "
-      f"draft where those are passes over one row.{stated}",
+      "Predicted: tau / (V(N + 1) + s c) for N drafted tokens in s steps, all measured; V = 1 in "
+      f"rounds without a draft where those are passes over one row.{stated}",
       [[figures.Panel("", "predicted_speedup", "measured_speedup", series)]])
 
 

@@ -6,7 +6,7 @@ import shlex
 
 from specjax.report.document import Code, Table
 
-_LARGEST = 2**24  # bytes
+_MAX_FILE_BYTES = 2**24
 
 
 def blocks(folder: pathlib.Path) -> list[Code | Table]:
@@ -26,7 +26,7 @@ def blocks(folder: pathlib.Path) -> list[Code | Table]:
 
 def _manifest(path: pathlib.Path) -> dict:
   try:
-    if not path.is_file() or path.stat().st_size > _LARGEST:
+    if not path.is_file() or path.stat().st_size > _MAX_FILE_BYTES:
       return {}
     record = json.loads(path.read_text(encoding="utf-8"))
     return record["manifest"] if isinstance(record["manifest"], dict) else {}

@@ -31,8 +31,9 @@ DEFINITIONS = {
                 "bootstrap over prompts",
     "c": "one draft step / one target pass over a single row, measured",
     "V(n)": "target pass over n rows / target pass over a single row, measured",
-    "predicted": "tau / (V(gamma + 1) + s c), with s = gamma, or the mean steps of drafts that end "
-                 "early; gamma=auto also counts the overhead of rounds",
+    "predicted": "tau / (V(N + 1) + s c) for N drafted tokens a round in s steps: both are gamma "
+                 "for a chain, and s is the mean where drafts end early; gamma=auto also counts "
+                 "the overhead of rounds",
     "(macro)": "the mean over prompts of the number before it, which is a ratio of sums",
     "(low-high)": "the 95 % interval, a bootstrap over prompts, where there are five or more; the "
                   "seeds of a prompt are added up first",

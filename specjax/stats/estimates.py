@@ -6,8 +6,8 @@ from typing import Callable
 import numpy as np
 
 _RESAMPLES = 2000
-_FEWEST = 5  # prompts; a bootstrap over fewer is a fiction
-_LEAST_PASS = 1e-4  # seconds; in shorter ones the half millisecond that a call costs would be seen
+_MIN_PROMPTS = 5  # a bootstrap over fewer says nothing
+_MIN_PASS_SECONDS = 1e-4  # in shorter passes the half millisecond that a call costs would show
 
 
 def ratio(part, whole) -> float:
@@ -22,7 +22,7 @@ def pass_seconds(measured: float, rate: float, batch_size: int) -> float:
 
 def is_timed(seconds: float) -> bool:
   """Whether passes of so many seconds are what a speed-up measures, or the calls around them."""
-  return not seconds < _LEAST_PASS
+  return not seconds < _MIN_PASS_SECONDS
 
 
 def untimed(seconds: float) -> str:
@@ -41,7 +41,7 @@ def interval(statistic: Callable[[np.ndarray], float], prompts: int) -> list[flo
       such draws are left out.
     prompts: how many there are.
   """
-  if prompts < _FEWEST:
+  if prompts < _MIN_PROMPTS:
     return None
   draws = np.random.default_rng(0).integers(prompts, size=(_RESAMPLES, prompts))
   values = np.array([statistic(drawn) for drawn in draws])

@@ -13,7 +13,7 @@ from specjax.launch import strict_json
 from specjax.launch.result import Outcome
 from specjax.types import Error
 
-_LARGEST = 2**32  # bytes of a file; a cell of a hundred prompts takes less than 2^19
+_MAX_FILE_BYTES = 2**32  # a cell of a hundred prompts takes less than 2^19
 
 
 class Results:
@@ -34,8 +34,8 @@ class Results:
       Error: a file that is too large to be results.
     """
     for path in files(self._folder):
-      if path.stat().st_size > _LARGEST:
-        raise Error(f"{path}: results have at most {_LARGEST} bytes")
+      if path.stat().st_size > _MAX_FILE_BYTES:
+        raise Error(f"{path}: results have at most {_MAX_FILE_BYTES} bytes")
       position, number = self._read.get(path, (0, 0))
       with path.open("rb") as file:
         file.seek(position)

@@ -18,7 +18,7 @@ from specjax.sweep.plan import Cell, Plan
 from specjax.sweep.results import Results, Writer
 from specjax.sweep.workers import Worker
 
-_LONGEST = 2000  # characters of an error; compiler errors can be megabytes
+_MAX_ERROR = 2000  # characters of an error; compiler errors can be megabytes
 
 
 class Listener(Protocol):
@@ -121,9 +121,9 @@ def _measure(cell: Cell, load, listener: Listener) -> Outcome:
     setup = build.build(cell.job.config, load)
     result = jobs.measure(setup, cell.job, functools.partial(listener.prompts, cell))
   except Exception as failure:  # whatever it is, the other cells may be fine
-    error = errors.paragraph(failure)[:_LONGEST]
+    error = errors.paragraph(failure)[:_MAX_ERROR]
     if not errors.is_user_error(failure):
-      error = f"{type(failure).__name__}: {error}"[:_LONGEST]
+      error = f"{type(failure).__name__}: {error}"[:_MAX_ERROR]
       traceback.print_exc(file=sys.stderr)
     listener.warn(f"{cell.name} failed, the rest goes on: {error}")
   return Outcome(

@@ -9,7 +9,7 @@ from specjax.sweep.plan import Plan
 from specjax.types import Error
 
 NAME = "sweep.json"
-_LARGEST = 2**26  # bytes
+_MAX_FILE_BYTES = 2**26
 # Of a manifest: what differs between commands of one sweep, or is compared by itself.
 _OF_COMMANDS = ("command", "seed", "config", "config_sha256", "models")
 
@@ -86,8 +86,8 @@ def _load(folder: pathlib.Path) -> dict | None:
           f"{folder} holds results but no {NAME}, so nothing tells which sweep they are from: "
           "choose another --out")
     return None
-  if path.stat().st_size > _LARGEST:
-    raise Error(f"{path} has more than {_LARGEST} bytes")
+  if path.stat().st_size > _MAX_FILE_BYTES:
+    raise Error(f"{path} has more than {_MAX_FILE_BYTES} bytes")
   try:
     found = strict_json.loads(path.read_bytes())
     parts = [found[key] for key in ("base", "axes", "prompts", "manifest")]

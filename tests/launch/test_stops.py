@@ -53,4 +53,4 @@ def test_the_streamed_text_never_shows_what_follows(place):
     ("abc", ["cd"], 1), ("abc", ["abcd"], 3), ("abc", ["bd", "bcx"], 2), ("abc", ["x"], 0),
     ("", ["ab"], 0), ("aab", ["aac"], 0), ("aa", ["aab"], 2), ("abc", [], 0)])
 def test_beginnings(text, strings, length):
-  assert stops.begun(text, strings) == length
+  assert stops.partial_length(text, strings) == length

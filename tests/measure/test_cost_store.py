@@ -92,7 +92,7 @@ def test_a_folder_that_cannot_be_written_costs_nothing_but_the_next_time(
 
 
 def test_old_files_go(measured, tmp_path, monkeypatch):
-  monkeypatch.setattr(cost_store, "_MOST", 2)
+  monkeypatch.setattr(cost_store, "_MAX_FILES", 2)
   for age, size in ((30, 1), (20, 600), (10, 1200)):
     before = set(tmp_path.iterdir())
     load(tmp_path, max_new_tokens=size)
