@@ -23,7 +23,16 @@ from absl import flags
 
 from experiments.benchmarks import contest, export, kernels, passes, peers, tables
 from specjax import decode, keys, loading, logits, verify
-from specjax.launch import app, build, config as config_lib, errors, play, prompts, record, registry
+from specjax.launch import (
+  app,
+  build,
+  config as config_lib,
+  dialogue,
+  errors,
+  prompts,
+  record,
+  registry,
+)
 from specjax.types import Error, Params
 
 SECTIONS = ("model", "peers", "logits", "verify")
@@ -118,7 +127,7 @@ def _decoding() -> Bench:
             setup.plain.transform),
         Params(setup.model.params, params))
   has_template = setup.model.require_tokenizer().chat_template is not None
-  encoded = [play.encode(setup, each, [], has_template) for each in conversations]
+  encoded = [dialogue.encode(setup, each, [], has_template) for each in conversations]
   return Bench(config, setup, decoders, conversations, encoded)
 
 

@@ -13,7 +13,7 @@ import tqdm
 from absl import flags
 
 from specjax import keys
-from specjax.launch import app, build, config as config_lib, play, prompts, summary, watch
+from specjax.launch import app, build, config as config_lib, dialogue, prompts, summary, watch
 from specjax.measure import auto, job as jobs, replay
 from specjax.types import Error
 
@@ -70,7 +70,7 @@ def _job():
 def _decode(setup, job):
   jobs.check(setup, job)
   if job.turns == 1:
-    prompt = play.encode(setup, job.conversations[0], [], job.template)
+    prompt = dialogue.encode(setup, job.conversations[0], [], job.template)
     watch.watch(
         setup, keys.from_seed(job.seed), prompt, job.config.max_new_tokens, stop=job.stop)
   with tqdm.tqdm(total=job.turns, unit="prompt", file=sys.stderr, disable=job.turns == 1) as bar:

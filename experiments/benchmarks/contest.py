@@ -12,7 +12,7 @@ import numpy as np
 
 from experiments.benchmarks import peers
 from specjax import decode
-from specjax.launch import divergence, play
+from specjax.launch import dialogue, divergence
 from specjax.launch.build import Setup
 from specjax.launch.prompts import Conversation
 from specjax.stats.counts import Counts
@@ -161,7 +161,7 @@ def _rates(repetitions, conversations, category=None) -> list[float]:
 
 
 def _answer(conversation: Conversation, prompt: list[int], text: Played, plain: Played):
-  return play.Answer(
+  return dialogue.Answer(
       name=conversation.name, category=conversation.category, turn=0, prompt=prompt,
       tokens=text.tokens, text="", baseline_tokens=plain.tokens, counts=text.counts,
       seconds=text.seconds, baseline_seconds=plain.seconds)

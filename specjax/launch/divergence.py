@@ -12,7 +12,7 @@ import numpy as np
 
 from specjax import decode
 from specjax.launch.build import Setup
-from specjax.launch.play import Answer
+from specjax.launch.dialogue import Answer
 from specjax.launch.result import Divergence
 
 

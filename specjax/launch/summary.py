@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from specjax import theory
-from specjax.launch.play import Answer
+from specjax.launch.dialogue import Answer
 from specjax.launch.result import CostResult, PromptResult, Result
 from specjax.stats import estimates
 

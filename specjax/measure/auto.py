@@ -7,7 +7,7 @@ from typing import Callable, NamedTuple
 import numpy as np
 
 from specjax import decode, keys, loading, theory
-from specjax.launch import build, play
+from specjax.launch import build, dialogue
 from specjax.launch.config import AUTO
 from specjax.measure import cost_store
 from specjax.measure.job import Job
@@ -54,7 +54,7 @@ def resolve(
         "early, gamma is the longest: give a number")
   config = dataclasses.replace(job.config, gamma=PILOT_GAMMA)
   setup = build.build(config, load)
-  encode = functools.partial(play.encode, setup, answers=[], template=job.template)
+  encode = functools.partial(dialogue.encode, setup, answers=[], template=job.template)
   prompts = [encode(each) for each in job.conversations[:max(job.rows, _PILOT_PROMPTS)]]
   choice = _choose(
       *_pilot(setup, keys.from_seed(job.seed), prompts[:_PILOT_PROMPTS], config.max_new_tokens),

@@ -1,10 +1,10 @@
-"""One decoding job: what decides about its tokens, and playing it with everything measured."""
+"""One decoding job: what decides about its tokens, and decoding it with everything measured."""
 
 import dataclasses
 from typing import Any, Callable, NamedTuple
 
 from specjax import keys, theory
-from specjax.launch import config as config_lib, divergence, play, record, stops, summary
+from specjax.launch import config as config_lib, dialogue, divergence, record, stops, summary
 from specjax.launch.build import Setup
 from specjax.launch.prompts import Conversation
 from specjax.launch.result import Result
@@ -46,19 +46,19 @@ def check(setup: Setup, job: Job) -> None:
   """Raises ValueError if a first prompt or a stop string does not fit, before an hour is spent."""
   stops.ends(setup.model.tokenizer, job.stop)
   for conversation in job.conversations:
-    play.encode(setup, conversation, [], job.template)
+    dialogue.encode(setup, conversation, [], job.template)
 
 
 def measure(
     setup: Setup, job: Job, progress: Callable[[int], None] = lambda turns: None) -> Result:
-  """Plays a job speculatively and plainly, in turn, and takes its numbers.
+  """Decodes a job speculatively and plainly, in turn, and takes its numbers.
 
   Args:
     setup: what `build` made of `job.config`.
-    job: what to play.
+    job: what to decode.
     progress: called with the number of turns that have just been answered.
   """
-  answers = play.play(
+  answers = dialogue.answer(
       setup, job.conversations, keys.from_seed(job.seed),
       max_new_tokens=job.config.max_new_tokens, batch_size=job.config.batch_size,
       template=job.template, stop=job.stop, repeats=job.repeats, progress=progress)
@@ -86,7 +86,7 @@ def _traits(setup: Setup, job: Job) -> summary.Traits:
       stops=job.config.stop_below > 0)
 
 
-def _costs(setup: Setup, job: Job, answers: list[play.Answer]) -> theory.Costs | None:
+def _costs(setup: Setup, job: Job, answers: list[dialogue.Answer]) -> theory.Costs | None:
   drafter = setup.speculative.drafter
   if drafter.nodes == 0:
     return None

@@ -1,4 +1,4 @@
-"""Plays a recorded decoding run again, and says whether every token came out the same.
+"""Repeats a recorded decoding run, and says whether every token came out the same.
 
 A record is the JSON that `experiments.decode` writes: its manifest holds seed and configuration,
 its `inputs` what was asked. It may come from anywhere, so it is checked like any

@@ -4,12 +4,12 @@ import io
 
 import pytest
 
-from specjax.launch import play, prompts, stops, watch
+from specjax.launch import dialogue, prompts, stops, watch
 from tests.launch import toys
 
 
 def answer(stop, temperature=1.0, text="abab", length=40):
-  found, = play.play(
+  found, = dialogue.answer(
       toys.setup(temperature), [prompts.single(text)], toys.KEY, max_new_tokens=length,
       batch_size=1, template=True, stop=stop)
   return found

@@ -7,7 +7,7 @@ import pytest
 
 from specjax import theory
 from specjax.launch import summary
-from specjax.launch.play import Answer
+from specjax.launch.dialogue import Answer
 from specjax.stats.counts import Counts
 
 

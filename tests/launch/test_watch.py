@@ -2,7 +2,7 @@
 
 import io
 
-from specjax.launch import play, prompts, watch
+from specjax.launch import dialogue, prompts, watch
 from tests.launch import toys
 
 
@@ -14,7 +14,7 @@ class Terminal(io.StringIO):
 def test_the_streamed_text_is_the_measured_one():
   for temperature in (0.0, 1.0):
     setup, talk = toys.setup(temperature), prompts.single("abab")
-    answer, = play.play(
+    answer, = dialogue.answer(
         setup, [talk], toys.KEY, max_new_tokens=12, batch_size=1, template=True)
     out = io.StringIO()
     watch.watch(setup, toys.KEY, answer.prompt, 12, out)
@@ -23,7 +23,7 @@ def test_the_streamed_text_is_the_measured_one():
 
 def test_a_terminal_shows_what_was_guessed():
   setup, out = toys.setup(), Terminal()
-  prompt = play.encode(setup, prompts.single("abcabcabcabc"), [], template=False)
+  prompt = dialogue.encode(setup, prompts.single("abcabcabcabc"), [], template=False)
   watch.watch(setup, toys.KEY, prompt, 30, out)
   shown = out.getvalue()
   assert "\033[1;32m" in shown

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from specjax import decode, drafters, logits, verify
-from specjax.launch import divergence, play, prompts
+from specjax.launch import dialogue, divergence, prompts
 from specjax.measure import costs
 from specjax.models import table
 from specjax.trees import chains
@@ -53,7 +53,7 @@ def test_a_copied_draft_counts_its_tokens():
 
 
 def played(setup):
-  answer, = play.play(
+  answer, = dialogue.answer(
       setup, [prompts.single("abab")], toys.KEY, max_new_tokens=12, batch_size=1, template=True)
   return answer
 

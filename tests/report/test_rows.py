@@ -8,7 +8,7 @@ import pytest
 
 from specjax import theory
 from specjax.launch import summary
-from specjax.launch.play import Answer
+from specjax.launch.dialogue import Answer
 from specjax.report import cells, rows
 from specjax.stats import estimates
 from specjax.stats.counts import Counts

@@ -1,4 +1,4 @@
-"""Plays conversations with speculative and plain decoding in turn, and takes the time of both."""
+"""Answers conversations with speculative and plain decoding in turn, and takes the time of both."""
 
 import functools
 import itertools
@@ -31,7 +31,7 @@ class Answer(NamedTuple):
   baseline_seconds: float
 
 
-def play(
+def answer(
     setup: Setup, conversations: list[Conversation], key: jax.Array, *, max_new_tokens: int,
     batch_size: int, template: bool, stop: Sequence[str] = (), repeats: int = 1,
     progress: Callable[[int], None] = lambda turns: None) -> list[Answer]:
@@ -66,17 +66,17 @@ def play(
   for first in range(0, len(conversations), batch_size):
     group = range(first, min(first + batch_size, len(conversations)))
     for turn in range(max(len(conversations[index].turns) for index in group)):
-      playing = [index for index in group if turn < len(conversations[index].turns)]
+      speaking = [index for index in group if turn < len(conversations[index].turns)]
       prompts = [
           encode(setup, conversations[index], [a.text for a in answers[index]], template)
-          for index in playing]
-      rows = [row_ids[index] + turn for index in playing]
+          for index in speaking]
+      rows = [row_ids[index] + turn for index in speaking]
       fast, slow = _both_ways(
           setup, key, prompts, rows, max_new_tokens, stop, repeats, swap=next(batches) % 2 == 1)
-      for place, index in enumerate(playing):
+      for place, index in enumerate(speaking):
         answers[index].append(
             _answer(setup, conversations[index], turn, prompts[place], place, stop, fast, slow))
-      progress(len(playing))
+      progress(len(speaking))
   return list(itertools.chain.from_iterable(answers))
 
 

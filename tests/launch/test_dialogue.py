@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from specjax import decode
-from specjax.launch import play
+from specjax.launch import dialogue
 from specjax.launch.prompts import Conversation
 from tests.launch import toys
 
@@ -17,7 +17,7 @@ TALKS = [
 
 
 def answers(batch_size=1, temperature=0.0, conversations=TALKS, **options):
-  return play.play(
+  return dialogue.answer(
       toys.setup(temperature), conversations, toys.KEY, max_new_tokens=12, batch_size=batch_size,
       template=options.pop("template", True), **options)
 
@@ -102,10 +102,10 @@ def test_both_decoders_go_first_in_turn(monkeypatch):
 def test_a_prompt_beyond_the_context_names_its_line(turns, complaint):
   long = Conversation("x", "", turns, "set.jsonl, line 9")
   with pytest.raises(ValueError, match=f"set.jsonl, line 9: {complaint}.*holds 20"):
-    play.play(
+    dialogue.answer(
         toys.setup(max_length=20), [long], toys.KEY, max_new_tokens=4, batch_size=1, template=True)
 
 
 def test_a_prompt_without_tokens_is_refused():
   with pytest.raises(ValueError, match="here: the prompt has no tokens"):
-    play.encode(toys.setup(), Conversation("x", "", ("???",), "here"), [], template=False)
+    dialogue.encode(toys.setup(), Conversation("x", "", ("???",), "here"), [], template=False)
