@@ -106,7 +106,7 @@ def run_batch(
 
   Raises:
     Error: as `pad` and `Decoder.init`.
-    FloatingPointError: as `generate`.
+    NotFiniteError: as `generate`.
   """
   padded, begins = pad(prompts)
   ids = None if rows is None else np.asarray(rows, np.int32)

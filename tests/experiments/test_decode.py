@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import pathlib
+import shutil
 
 import pytest
 
@@ -25,6 +26,7 @@ def files(tmp_path_factory):
   write("syntax.py", "def get_config(:")
   write("exit.py", "raise SystemExit(0)")
   write("dict.py", "get_config = dict")
+  shutil.copytree(TINY, folder / "bare", ignore=shutil.ignore_patterns("tokenizer.json"))
   return folder
 
 
@@ -127,6 +129,7 @@ def test_bad_input_is_answered_in_one_paragraph(files):
         "--stop=a"], "so --prompt, --prompts, --seed, --apply_chat_template, --stop would"),
       (["--replay=r"], "--replay=r: there is no such file"),
       (["--prompt=a", "--config.target=table:1"], "prompt instead. --noapply_chat_template takes"),
+      (["--prompt=a", f"--config.target={files / 'bare'}"], "bare: there is no tokenizer.json"),
       (["--prompts=extracton"], "did you mean 'extraction'"),
       (["--prompt=a", "--seed=-1"], "a seed is an integer from 0 to 2^63 - 1"),
       (["--prompt=a", "--seed=one"], "a seed is an integer"),

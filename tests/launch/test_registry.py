@@ -34,7 +34,9 @@ def test_no_rule_is_left_out():
 
 
 def test_numbers_reach_the_rule():
-  leaves = lambda rule: [float(x) for x in jax.tree.leaves(rule)]
+  def leaves(rule):
+    return [float(x) for x in jax.tree.leaves(rule)]
+
   assert leaves(registry.rule("typical:0.25,0.5")) == [0.25, 0.5]
   assert leaves(registry.rule("typical:0.25"))[0] == 0.25
   assert same(registry.rule("specinfer:2"), verify.specinfer(2))
