@@ -22,6 +22,7 @@ FILES = sorted([ROOT / "README.md", ROOT / "experiments" / "README.md",
                 *ROOT.glob("specjax/*/README.md")])
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in FILES}
 OWN = {  # what the reader writes, by module: the file that he is told to copy, and its function
+    "my_drafter": ("specjax/drafters/template.py", "template"),
     "my_rule": ("specjax/verify/template.py", "template"),
 }
 
