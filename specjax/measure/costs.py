@@ -11,6 +11,7 @@ from jax import lax
 from specjax import decode, theory
 from specjax.decode import Decoder, State
 from specjax.measure import stub, timing
+from specjax.trees import masks
 from specjax.types import Array, Draft, Params, PyTree, Target
 
 WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16)
@@ -104,12 +105,14 @@ def _run_drafts(
     decoder: Decoder, params: Params, cache: PyTree, drafter: PyTree, state: State
 ) -> tuple[PyTree, PyTree, Array]:
   """The cache, the drafter's state, and the steps that it took in `_PASSES` drafts."""
+  depth = decoder.drafter.depth
+
   def one(_, carry):
     cache, drafter, steps, lengths = carry
     held = state._replace(cache=cache, drafter=drafter, lengths=lengths)
     proposal = decoder.propose(jax.random.key(0), params, held)
     lengths = jnp.where(_after(proposal.draft), lengths, 1)
-    return proposal.cache, proposal.state, steps + _steps(proposal.draft), lengths
+    return proposal.cache, proposal.state, steps + _steps(proposal.draft, depth), lengths
 
   return lax.fori_loop(0, _PASSES, one, (cache, drafter, jnp.int32(0), state.lengths))[:3]
 
@@ -120,11 +123,18 @@ def _after(draft: Draft) -> Array:
   return read if draft.log_q is None else read & ~jnp.isnan(draft.log_q.max())
 
 
-def _steps(draft: Draft) -> Array:
-  """int32[]: the steps that made a batched draft. One that stops early has drawn once in vain."""
+def _steps(draft: Draft, depth: int) -> Array:
+  """int32[]: the steps that made a batched draft, one a level.
+
+  A draft that stops early has drawn one level in vain.
+  """
   if draft.log_q is None:
-    return jnp.int32(draft.tokens.shape[1])
-  return 1 + draft.valid[:, :-1].any(0).sum(dtype=jnp.int32)
+    return jnp.int32(depth)
+  if draft.tokens.shape[1] == depth:  # a chain
+    return 1 + draft.valid[:, :-1].any(0).sum(dtype=jnp.int32)
+  depths = jax.vmap(masks.window_depths)(draft.parents)[:, 1:, None]
+  on_level = draft.valid[:, :, None] & (depths == jnp.arange(1, depth)[None, None, :])
+  return 1 + on_level.any((0, 1)).sum(dtype=jnp.int32)
 
 
 def _any_draft(decoder: Decoder, params: Params, state: State) -> Draft:

@@ -43,7 +43,7 @@ class Job(NamedTuple):
 
 
 def check(setup: Setup, job: Job) -> None:
-  """Raises ValueError if a first prompt or a stop string does not fit, before an hour is spent."""
+  """Raises Error if a first prompt or a stop string does not fit, before an hour is spent."""
   stops.ends(setup.model.tokenizer, job.stop)
   for conversation in job.conversations:
     dialogue.encode(setup, conversation, [], job.template)

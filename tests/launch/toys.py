@@ -44,9 +44,11 @@ def setup(temperature: float = 0.0, gamma: int = 3, max_length: int | None = Non
     target = type(target)(**{**vars(target), "max_length": max_length})
   transform = logits.temperature(temperature)
   plain = decode.autoregressive(target, transform)
-  fast = decode.speculative(target, drafters.ngram(gamma), verify.token(), transform)
+  fast = plain
+  if gamma:
+    fast = decode.speculative(target, drafters.ngram(gamma), verify.token(), transform)
   model = Model(None, jnp.zeros(()), Tokenizer(), "toy", "0" * 64)
-  return Setup(model, Params(jnp.zeros(())), fast if gamma else plain, plain, {"target": "0" * 64})
+  return Setup(model, Params(jnp.zeros(())), fast, plain, {"target": "0" * 64})
 
 
 KEY = jax.random.key(0)

@@ -10,7 +10,7 @@ from specjax.launch import dialogue, divergence, prompts
 from specjax.measure import costs
 from specjax.models import table
 from specjax.trees import chains
-from specjax.types import Params
+from specjax.types import Draft, Params
 from tests.launch import toys
 
 
@@ -44,12 +44,23 @@ def test_the_steps_of_a_draft_are_counted(stop_below, steps):
   decoder = second_model(stop_below)
   state = decoder.init(None, *decode.pad([[0, 1]]), max_new_tokens=16)
   proposal = decoder.propose(jax.random.key(0), Params(None), state)
-  assert int(costs._steps(proposal.draft)) == steps
+  assert int(costs._steps(proposal.draft, 3)) == steps
 
 
 def test_a_copied_draft_counts_its_tokens():
   draft = chains.chain(jnp.zeros((2, 4), jnp.int32), None, jnp.zeros((2, 4), bool))
-  assert int(costs._steps(draft)) == 4
+  assert int(costs._steps(draft, 4)) == 4
+
+
+@pytest.mark.parametrize("valid, steps", [
+    ([True] * 6, 3), ([True, True, True, True, False, False], 3), ([True, True] + [False] * 4, 2),
+    ([False] * 6, 1)])
+def test_the_steps_of_a_tree_are_its_levels(valid, steps):
+  """Two nodes on each of three levels, the second row without any."""
+  tokens, parents = jnp.zeros((2, 6), jnp.int32), jnp.asarray([[-1, -1, 0, 0, 2, 2]] * 2)
+  drawn = Draft(tokens, parents, jnp.zeros((2, 6, 3)), jnp.asarray([valid, [False] * 6]))
+  assert int(costs._steps(drawn, 3)) == steps
+  assert int(costs._steps(drawn._replace(log_q=None), 3)) == 3
 
 
 def played(setup):
