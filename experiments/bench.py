@@ -213,6 +213,8 @@ def _drafting(
       second = folder / "assistant"
       second.mkdir(exist_ok=True)
       export.hugging_face(loading.load(spec), second)
+    elif spec.partition(":")[0] not in contest.COUNTERPARTS:
+      continue
     name, mode = contest.mode_of(
         spec, bench.config.gamma, bench.setup.model.config.num_layers, second)
     found[name] = contest.theirs(peer, mode, bench.config.max_new_tokens)

@@ -20,6 +20,7 @@ from specjax.types import Params
 
 PLAIN = "specjax plain"
 _PAUSE = 0.1  # seconds; threads of the one before stop waiting actively for work
+COUNTERPARTS = ("ngram", "layer_skip")  # the drafters by name that transformers has too
 _NGRAM = 3  # tokens that prompt lookup matches at most, here and there
 
 
