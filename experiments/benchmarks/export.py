@@ -125,11 +125,12 @@ def _tensors(config: ModelConfig, params: PyTree) -> list[tuple[str, str, np.nda
 def _unfused(config: ModelConfig, layer: dict) -> dict[str, np.ndarray]:
   """The parameters of a layer with q, k, v and gate, up apart."""
   parts = {name: np.asarray(array) for name, array in layer.items()}
-  ends = np.cumsum([config.num_heads, config.num_kv_heads]) * config.head_dim
-  parts |= zip("qkv", np.split(parts["qkv"], ends))
+  apart = lambda fused: [  # [KV, groups + 2, head_dim, ...] to three of [heads * head_dim, ...]
+      part.reshape(-1, *fused.shape[3:]) for part in np.split(fused, [-2, -1], axis=1)]
+  parts |= zip("qkv", apart(parts["qkv"]))
   if config.qkv_bias:
-    parts |= zip(("q_bias", "k_bias", "v_bias"), np.split(parts["qkv_bias"], ends))
-  parts |= zip(("gate", "up"), np.split(parts["gate_up"], 2))
+    parts |= zip(("q_bias", "k_bias", "v_bias"), apart(parts["qkv_bias"]))
+  parts |= zip(("gate", "up"), parts["gate_up"])
   return parts
 
 

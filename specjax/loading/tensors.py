@@ -26,48 +26,67 @@ class Tensor(NamedTuple):
 
 
 class _Part(NamedTuple):
-  """One checkpoint tensor of a parameter; the parts of a parameter are stacked by rows."""
+  """One checkpoint tensor of a parameter."""
 
   name: str
-  shape: tuple[int, ...]
+  shape: tuple[int, ...]  # in the checkpoint
+  place: tuple[int, ...]  # its shape within the parameter
 
 
-def _layer_layout(config: ModelConfig, layer: int) -> dict[str, tuple[_Part, ...]]:
+class _Fused(NamedTuple):
+  """A parameter: its parts one after the other along an axis of their places."""
+
+  parts: tuple[_Part, ...]
+  axis: int
+
+
+def _whole(name: str, *shape: int) -> _Fused:
+  return _Fused((_Part(name, shape, shape),), 0)
+
+
+def _qkv(config: ModelConfig, prefix: str, kind: str, *inputs: int) -> _Fused:
+  """The projections or biases of a layer, each KV head with its group of query heads."""
+  kv, dim = config.num_kv_heads, config.head_dim
+  sizes = zip("qkv", (config.num_heads // kv, 1, 1))
+  return _Fused(tuple(
+      _Part(f"{prefix}.self_attn.{name}_proj.{kind}", (kv * size * dim, *inputs),
+            (kv, size, dim, *inputs))
+      for name, size in sizes), axis=1)
+
+
+def _layer_layout(config: ModelConfig, layer: int) -> dict[str, _Fused]:
   """Which checkpoint tensors make up each parameter of a layer."""
   hidden, mlp, dim = config.hidden_size, config.mlp_size, config.head_dim
-  rows = {"q": config.num_heads * dim, "k": config.num_kv_heads * dim}
-  rows["v"] = rows["k"]
-
-  def part(name, *shape):
-    return _Part(f"model.layers.{layer}.{name}", shape)
-
+  prefix = f"model.layers.{layer}"
   layout = {
-      "attn_norm": (part("input_layernorm.weight", hidden),),
-      "qkv": tuple(part(f"self_attn.{x}_proj.weight", rows[x], hidden) for x in "qkv"),
-      "out": (part("self_attn.o_proj.weight", hidden, rows["q"]),),
-      "mlp_norm": (part("post_attention_layernorm.weight", hidden),),
-      "gate_up": tuple(part(f"mlp.{x}_proj.weight", mlp, hidden) for x in ("gate", "up")),
-      "down": (part("mlp.down_proj.weight", hidden, mlp),),
+      "attn_norm": _whole(f"{prefix}.input_layernorm.weight", hidden),
+      "qkv": _qkv(config, prefix, "weight", hidden),
+      "out": _whole(f"{prefix}.self_attn.o_proj.weight", hidden, config.num_heads * dim),
+      "mlp_norm": _whole(f"{prefix}.post_attention_layernorm.weight", hidden),
+      "gate_up": _Fused(tuple(
+          _Part(f"{prefix}.mlp.{x}_proj.weight", (mlp, hidden), (1, mlp, hidden))
+          for x in ("gate", "up")), axis=0),
+      "down": _whole(f"{prefix}.mlp.down_proj.weight", hidden, mlp),
   }
   if config.qkv_bias:
-    layout["qkv_bias"] = tuple(part(f"self_attn.{x}_proj.bias", rows[x]) for x in "qkv")
+    layout["qkv_bias"] = _qkv(config, prefix, "bias")
   if config.out_bias:
-    layout["out_bias"] = (part("self_attn.o_proj.bias", hidden),)
+    layout["out_bias"] = _whole(f"{prefix}.self_attn.o_proj.bias", hidden)
   if config.qk_norm:
-    layout["q_norm"] = (part("self_attn.q_norm.weight", dim),)
-    layout["k_norm"] = (part("self_attn.k_norm.weight", dim),)
+    layout["q_norm"] = _whole(f"{prefix}.self_attn.q_norm.weight", dim)
+    layout["k_norm"] = _whole(f"{prefix}.self_attn.k_norm.weight", dim)
   return layout
 
 
 def _layout(config: ModelConfig) -> PyTree:
-  """The parameter tree of the model with a tuple of `_Part` in place of each array."""
+  """The parameter tree of the model with a `_Fused` in place of each array."""
   table = (config.vocab_size, config.hidden_size)
   layout = {
-      "embedding": (_Part("model.embed_tokens.weight", table),),
-      "final_norm": (_Part("model.norm.weight", (config.hidden_size,)),),
+      "embedding": _whole("model.embed_tokens.weight", *table),
+      "final_norm": _whole("model.norm.weight", config.hidden_size),
   }
   if not config.tied_head:
-    layout["head"] = (_Part("lm_head.weight", table),)
+    layout["head"] = _whole("lm_head.weight", *table)
   return layout | {f"layer_{i}": _layer_layout(config, i) for i in range(config.num_layers)}
 
 
@@ -78,7 +97,7 @@ def _redundant(name: str, config: ModelConfig) -> bool:
 
 def _check(config: ModelConfig, layout: PyTree, tensors: Mapping[str, Tensor], source: str):
   """Raises LoadError unless the file holds exactly the parts of the layout, in their shapes."""
-  expected = {part.name: part.shape for part in jax.tree.leaves(layout, is_leaf=_is_part)}
+  expected = {part.name: part.shape for part in _parts(layout)}
   if missing := [name for name in expected if name not in tensors]:
     raise LoadError(
         f"{source}: the tensor {missing[0]} is missing ({len(missing)} of {len(expected)} expected "
@@ -94,8 +113,9 @@ def _check(config: ModelConfig, layout: PyTree, tensors: Mapping[str, Tensor], s
           f"configuration, found {tensor.shape}.")
 
 
-def _is_part(x) -> bool:
-  return isinstance(x, _Part)
+def _parts(layout: PyTree) -> list[_Part]:
+  fused = jax.tree.leaves(layout, is_leaf=lambda x: isinstance(x, _Fused))
+  return [part for parameter in fused for part in parameter.parts]
 
 
 def _aligned(shape: tuple[int, ...], dtype) -> np.ndarray:
@@ -106,14 +126,15 @@ def _aligned(shape: tuple[int, ...], dtype) -> np.ndarray:
   return raw[start:start + size].view(dtype).reshape(shape)
 
 
-def _read(parts: tuple[_Part, ...], tensors: Mapping[str, Tensor], dtype) -> Array:
-  """One parameter: its parts below each other, cast to `dtype`."""
-  rows = sum(part.shape[0] for part in parts)
-  fused = _aligned((rows, *parts[0].shape[1:]), dtype)
-  start = 0
-  for part in parts:
-    fused[start:start + part.shape[0]] = tensors[part.name].read()
-    start += part.shape[0]
+def _read(layout: _Fused, tensors: Mapping[str, Tensor], dtype) -> Array:
+  """One parameter, cast to `dtype`."""
+  parts, axis = layout
+  ends = np.cumsum([part.place[axis] for part in parts])
+  shape = list(parts[0].place)
+  shape[axis] = int(ends[-1])
+  fused = _aligned(tuple(shape), dtype)
+  for part, place in zip(parts, np.split(fused, ends[:-1], axis)):
+    place[...] = tensors[part.name].read().reshape(part.place)
   return jax.device_put(fused)
 
 
@@ -135,5 +156,5 @@ def assemble(config: ModelConfig, tensors: Mapping[str, Tensor], source: str) ->
   layout = _layout(config)
   _check(config, layout, tensors, source)
   dtype = jax.numpy.dtype(config.dtype)
-  is_parts = lambda x: isinstance(x, tuple)
-  return jax.tree.map(lambda parts: _read(parts, tensors, dtype), layout, is_leaf=is_parts)
+  is_fused = lambda x: isinstance(x, _Fused)
+  return jax.tree.map(lambda fused: _read(fused, tensors, dtype), layout, is_leaf=is_fused)

@@ -24,26 +24,24 @@ def visible(lengths: Array, mask: Array | None, width: int, capacity: int) -> Ar
 
 
 def attend(queries: Array, cache: LayerCache, sees: Array) -> Array:
-  """Softmax attention of queries [heads, head_dim, B, T], returned in the same shape.
+  """Softmax attention of queries [KV, groups, head_dim, B, T], returned in the same shape.
 
   `sees` bool[B, T, S] is the same for every head. Scores and the softmax are float32.
   """
-  heads, dim, batch, width = queries.shape
-  groups, capacity = heads * batch // cache.keys.shape[0], cache.keys.shape[1]
+  kv, groups, dim, batch, width = queries.shape
   # One matrix product for each KV head of each row: its group of query heads times the tokens.
-  grouped = queries.reshape(-1, groups, dim, batch, width).transpose(3, 0, 1, 4, 2)
-  grouped = grouped.reshape(-1, groups * width, dim)
-  scores = jnp.einsum("kmd,ksd->kms", grouped, cache.keys, preferred_element_type=jnp.float32)
+  grouped = queries.transpose(3, 0, 1, 4, 2).reshape(batch, kv, groups * width, dim)
+  scores = jnp.einsum("bkmd,bksd->bkms", grouped, cache.keys, preferred_element_type=jnp.float32)
   # The lowest finite number, not -inf: a padding query may see nothing, and the NaN it would get
   # ends up in the cache, where even a weight of zero would spread it.
   bias = jnp.where(sees, 0, jnp.finfo(jnp.float32).min).astype(jnp.float32)
   bias = jnp.broadcast_to(
-      bias[:, None, None], (batch, heads // groups, groups, width, capacity)).reshape(scores.shape)
+      bias[:, None, None], (batch, kv, groups, *sees.shape[1:])).reshape(scores.shape)
   scores = scores * dim**-0.5 + bias
   weights = jnp.exp(scores - scores.max(-1, keepdims=True))
   mixed = jnp.einsum(
-      "kms,ksd->kmd", weights.astype(cache.values.dtype), cache.values,
+      "bkms,bksd->bkmd", weights.astype(cache.values.dtype), cache.values,
       preferred_element_type=jnp.float32)
   mixed = mixed / weights.sum(-1, keepdims=True)
-  mixed = mixed.reshape(batch, -1, groups, width, dim).transpose(1, 2, 4, 0, 3)
-  return mixed.reshape(queries.shape).astype(queries.dtype)
+  mixed = mixed.reshape(batch, kv, groups, width, dim).transpose(1, 2, 4, 0, 3)
+  return mixed.astype(queries.dtype)

@@ -20,12 +20,12 @@ from specjax.types import Array
 class LayerCache(NamedTuple):
   """Keys (already rotated) and values of one layer.
 
-  Rows and KV heads share an axis, row by row, because that is the operand of attention's batched
-  matrix product. A reshape between the update and the product makes XLA keep two copies.
+  They are the very operands of attention's batched matrix products: a reshape between the update
+  and the product would make XLA keep two copies.
   """
 
-  keys: Array  # float[B * KV, S, head_dim]
-  values: Array  # float[B * KV, S, head_dim]
+  keys: Array  # float[B, KV, S, head_dim]
+  values: Array  # float[B, KV, S, head_dim]
 
 
 Cache = tuple[LayerCache, ...]
@@ -33,16 +33,15 @@ Cache = tuple[LayerCache, ...]
 
 def empty(config: ModelConfig, batch: int, capacity: int) -> Cache:
   """Zeros for `batch` rows of `capacity` tokens."""
-  shape = (batch * config.num_kv_heads, capacity, config.head_dim)
+  shape = (batch, config.num_kv_heads, capacity, config.head_dim)
   zeros = lambda: jnp.zeros(shape, config.dtype)
   return tuple(LayerCache(zeros(), zeros()) for _ in range(config.num_layers))
 
 
 def write(slots: Array, entries: Array, start: Array) -> Array:
-  """Puts entries [B * KV, T, head_dim] into slots [B * KV, S, head_dim] from start int32[B] on."""
-  start = jnp.repeat(start, slots.shape[0] // start.shape[0])
+  """Puts entries [B, KV, T, head_dim] into slots [B, KV, S, head_dim] from start int32[B] on."""
   put = lambda head, new, at: lax.dynamic_update_slice_in_dim(head, new, at, axis=0)
-  return jax.vmap(put)(slots, entries, start)
+  return jax.vmap(jax.vmap(put))(slots, entries, jnp.broadcast_to(start[:, None], slots.shape[:2]))
 
 
 def commit(cache: Cache, lengths: Array, path: Array) -> Cache:
@@ -58,8 +57,7 @@ def commit(cache: Cache, lengths: Array, path: Array) -> Cache:
   sources = first[:, None] + jnp.where(path >= 0, path, depths[None])
 
   def keep(slots):
-    of_head = jnp.repeat(sources, slots.shape[0] // path.shape[0], axis=0)
-    moved = jnp.take_along_axis(slots, of_head[..., None], axis=1)
+    moved = jnp.take_along_axis(slots, sources[:, None, :, None], axis=2)
     return write(slots, moved, first)
 
   return jax.tree.map(keep, cache)

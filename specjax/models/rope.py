@@ -84,8 +84,8 @@ def rotation(config: ModelConfig, positions: Array) -> Rotation:
 
 
 def rotate(x: Array, by: Rotation) -> Array:
-  """Rotates heads float[heads, head_dim, B, T]; computed in float32, returned in x's dtype."""
-  first, second = jnp.split(x.astype(jnp.float32), 2, axis=1)
-  cos, sin = by.cos[None], by.sin[None]
-  turned = jnp.concatenate([first * cos - second * sin, second * cos + first * sin], axis=1)
+  """Rotates heads float[..., head_dim, B, T]; computed in float32, returned in x's dtype."""
+  first, second = jnp.split(x.astype(jnp.float32), 2, axis=-3)
+  cos, sin = (jnp.expand_dims(a, tuple(range(x.ndim - 3))) for a in by)
+  turned = jnp.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-3)
   return turned.astype(x.dtype)

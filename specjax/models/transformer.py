@@ -1,16 +1,22 @@
 """The Llama-family decoder in flax linen, and the `Target` records built on it.
 
-Parameters are the plain nested dict inside linen's `{'params': ...}`, every matrix [out, in]:
+Parameters are the plain nested dict inside linen's `{'params': ...}`, every matrix [out, in], with
+an axis of its own for whatever devices can share out (KV heads with their query heads, features of
+the MLP), G = heads / KV query heads in a group:
 
   embedding [V, H]
-  layer_i/  attn_norm [H]   qkv [(heads + 2 kv) * head_dim, H]   out [H, heads * head_dim]
-            mlp_norm [H]    gate_up [2 * mlp, H]                 down [H, mlp]
-            qkv_bias, out_bias, q_norm [head_dim], k_norm [head_dim]   where the config asks
+  layer_i/  attn_norm [H]   qkv [KV, G + 2, head_dim, H]   out [H, heads * head_dim]
+            mlp_norm [H]    gate_up [2, mlp, H]            down [H, mlp]
+            qkv_bias [KV, G + 2, head_dim], out_bias [H], q_norm, k_norm [head_dim]
+              where the config asks
   final_norm [H]
   head [V, H]   unless the embedding is tied
+
+Of the G + 2 in `qkv` the last two are the key and the value.
 """
 
 import functools
+import math
 
 import flax.linen as nn
 import jax
@@ -22,7 +28,12 @@ from specjax.models.config import ModelConfig
 from specjax.models.layers import product, project, rms_norm
 from specjax.types import Array, Error, Output, PyTree, Static, Target
 
-_matrix = nn.initializers.variance_scaling(1.0, "fan_in", "normal", in_axis=1, out_axis=0)
+_scaled = nn.initializers.variance_scaling(1.0, "fan_in", "normal", in_axis=1, out_axis=0)
+
+
+def _matrix(key, shape, dtype):
+  """Initial weights [..., in] of variance 1 / in."""
+  return _scaled(key, (math.prod(shape[:-1]), shape[-1]), dtype).reshape(shape)
 
 
 class Block(nn.Module):
@@ -42,34 +53,36 @@ class Block(nn.Module):
     scale = self.param(name, nn.initializers.ones, (size,), self.config.dtype)
     return lambda x: rms_norm(x, scale, self.config.norm_eps, axis)
 
-  def _weights(self, name, rows, columns, bias=False):
-    weights = self.param(name, _matrix, (rows, columns), self.config.dtype)
+  def _weights(self, name, *shape, bias=False):
+    weights = self.param(name, _matrix, shape, self.config.dtype)
     if not bias:
       return weights, None
-    return weights, self.param(f"{name}_bias", nn.initializers.zeros, (rows,), self.config.dtype)
+    zeros = nn.initializers.zeros
+    return weights, self.param(f"{name}_bias", zeros, shape[:-1], self.config.dtype)
 
   def _attention(self, x, layer_cache, start, rotation, sees):
     c = self.config
-    q_rows, kv_rows = c.num_heads * c.head_dim, c.num_kv_heads * c.head_dim
-    weights, bias = self._weights("qkv", q_rows + 2 * kv_rows, c.hidden_size, c.qkv_bias)
-    batch, width = sees.shape[:2]
-    heads = project(weights, x, bias).reshape(-1, c.head_dim, batch, width)
-    q, k, v = jnp.split(heads, [c.num_heads, c.num_heads + c.num_kv_heads])
+    groups = c.num_heads // c.num_kv_heads
+    weights, bias = self._weights(
+        "qkv", c.num_kv_heads, groups + 2, c.head_dim, c.hidden_size, bias=c.qkv_bias)
+    heads = project(weights, x, bias)
+    heads = heads.reshape(*heads.shape[:-1], *sees.shape[:2])  # [KV, G + 2, head_dim, B, T]
+    q, k, v = heads[:, :groups], heads[:, groups], heads[:, groups + 1]
     if c.qk_norm:
-      q = self._norm("q_norm", c.head_dim, axis=1)(q)
+      q = self._norm("q_norm", c.head_dim, axis=2)(q)
       k = self._norm("k_norm", c.head_dim, axis=1)(k)
     entries = cache_lib.LayerCache(rope.rotate(k, rotation), v)
     layer_cache = jax.tree.map(
-        lambda slots, new: cache_lib.write(
-            slots, new.transpose(2, 0, 3, 1).reshape(-1, width, c.head_dim), start),
+        lambda slots, new: cache_lib.write(slots, new.transpose(2, 0, 3, 1), start),
         layer_cache, entries)
     mixed = attention.attend(rope.rotate(q, rotation), layer_cache, sees)
-    weights, bias = self._weights("out", c.hidden_size, q_rows, c.out_bias)
-    return project(weights, mixed.reshape(q_rows, -1), bias), layer_cache
+    rows = c.num_heads * c.head_dim
+    weights, bias = self._weights("out", c.hidden_size, rows, bias=c.out_bias)
+    return project(weights, mixed.reshape(rows, -1), bias), layer_cache
 
   def _mlp(self, x):
     c = self.config
-    gate, up = jnp.split(project(self._weights("gate_up", 2 * c.mlp_size, c.hidden_size)[0], x), 2)
+    gate, up = project(self._weights("gate_up", 2, c.mlp_size, c.hidden_size)[0], x)
     return project(self._weights("down", c.hidden_size, c.mlp_size)[0], nn.silu(gate) * up)
 
 
@@ -86,7 +99,7 @@ class Transformer(nn.Module):
     table = (c.vocab_size, c.hidden_size)
     embedding = self.param("embedding", nn.initializers.normal(0.02), table, c.dtype)
     batch, width = tokens.shape
-    sees = attention.visible(lengths, mask, width, cache[0].keys.shape[1])
+    sees = attention.visible(lengths, mask, width, cache[0].keys.shape[2])
     start = lengths if mask is None else lengths + mask.shape[2] - width
     depths = jnp.arange(width, dtype=jnp.int32)[None] if depths is None else depths
     rotation = rope.rotation(c, lengths[:, None] + depths)
@@ -127,7 +140,8 @@ def target(config: ModelConfig, captures: tuple[int, ...] = ()) -> Target:
   """
   wrong = [i for i in captures if not 0 <= i <= config.num_layers]
   if wrong:
-    raise Error(f"captures must be hidden states 0..{config.num_layers} of the model, got {wrong}.")
+    raise Error(
+        f"captures must be hidden states of the model, 0..{config.num_layers}, got {wrong}.")
   return _target(config, config.num_layers, tuple(captures))
 
 
@@ -160,7 +174,7 @@ def _init(model, params, batch, capacity):
 
 
 def _forward(model, params, cache, tokens, lengths, depths=None, mask=None):
-  window.slots(tokens, depths, mask, cache[0].keys.shape[1])
+  window.slots(tokens, depths, mask, cache[0].keys.shape[2])
   return model.apply({"params": params}, tokens, cache, lengths, depths, mask)
 
 

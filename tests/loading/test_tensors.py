@@ -15,7 +15,7 @@ SHAPE = dict(vocab_size=11, hidden_size=6, mlp_size=5, num_layers=2, num_heads=2
 def parts_of(config: ModelConfig) -> dict[str, tensors.Tensor]:
   """Random tensors of a checkpoint of the config, by name."""
   rng = np.random.default_rng(0)
-  parts = jax.tree.leaves(tensors._layout(config), is_leaf=tensors._is_part)
+  parts = tensors._parts(tensors._layout(config))
   arrays = {part.name: rng.normal(size=part.shape).astype(np.float32) for part in parts}
   return {name: tensors.Tensor(x.shape, lambda x=x: x, "weights.bin") for name, x in arrays.items()}
 
@@ -30,15 +30,22 @@ def test_the_tree_is_the_one_of_the_transformer(flags):
   assert describe(params) == describe(transformer.param_shapes(config))
 
 
-def test_parts_are_stacked_in_order():
-  config = ModelConfig(**SHAPE)
+def test_every_part_has_its_place():
+  config = ModelConfig(**SHAPE | dict(num_heads=6, num_kv_heads=2), qkv_bias=True)
   parts = parts_of(config)
   layer = tensors.assemble(config, parts, "here")["layer_1"]
-  read = lambda name: parts[f"model.layers.1.{name}.weight"].read()
-  np.testing.assert_array_equal(
-      layer["qkv"], np.concatenate([read(f"self_attn.{x}_proj") for x in "qkv"]))
-  np.testing.assert_array_equal(
-      layer["gate_up"], np.concatenate([read("mlp.gate_proj"), read("mlp.up_proj")]))
+  for kind, parameter in (("weight", "qkv"), ("bias", "qkv_bias")):
+    q, k, v = (parts[f"model.layers.1.self_attn.{x}_proj.{kind}"].read() for x in "qkv")
+    for head in range(6):  # query heads 0, 1, 2 read KV head 0
+      rows = q[head * 4:(head + 1) * 4]
+      np.testing.assert_array_equal(layer[parameter][head // 3, head % 3], rows)
+    for head in range(2):
+      rows = slice(head * 4, (head + 1) * 4)
+      np.testing.assert_array_equal(layer[parameter][head, 3], k[rows])
+      np.testing.assert_array_equal(layer[parameter][head, 4], v[rows])
+  for place, name in enumerate(("gate", "up")):
+    np.testing.assert_array_equal(
+        layer["gate_up"][place], parts[f"model.layers.1.mlp.{name}_proj.weight"].read())
 
 
 def test_parameters_do_not_share_memory_with_the_file():

@@ -58,10 +58,9 @@ def rotated(config: ModelConfig, head, position):
 def attention(config, layer, normed, positions, mask):
   """normed float[T, H] -> float[T, H]; token t sees the tokens u with mask[t, u]."""
   d, heads, kv = config.head_dim, config.num_heads, config.num_kv_heads
-  rows = [layer["qkv"] @ x + layer.get("qkv_bias", 0) for x in normed]
-  rows = [row.reshape(heads + 2 * kv, d) for row in rows]
-  q, k, v = ([row[part] for row in rows] for part in (
-      slice(heads), slice(heads, heads + kv), slice(heads + kv, None)))
+  rows = [layer["qkv"] @ x + layer.get("qkv_bias", 0) for x in normed]  # [KV, groups + 2, d]
+  q = [[head for group in row for head in group[:-2]] for row in rows]
+  k, v = ([[group[which] for group in row] for row in rows] for which in (-2, -1))
   if config.qk_norm:
     q = [[norm(h, layer["q_norm"], config.norm_eps) for h in row] for row in q]
     k = [[norm(h, layer["k_norm"], config.norm_eps) for h in row] for row in k]
@@ -80,7 +79,7 @@ def attention(config, layer, normed, positions, mask):
 
 
 def mlp(layer, x):
-  gate, up = np.split(layer["gate_up"] @ x, 2)
+  gate, up = layer["gate_up"] @ x
   return layer["down"] @ (gate / (1 + np.exp(-gate)) * up)
 
 
