@@ -30,7 +30,10 @@ def test_every_turn_is_answered_with_what_was_said_before():
   found = by_turn(answers())
   assert set(found) == {(c.name, t) for c in TALKS for t in range(len(c.turns))}
   tokenizer = toys.Tokenizer()
-  said = lambda name, turn: found[name, turn].text
+
+  def said(name, turn):
+    return found[name, turn].text
+
   assert tokenizer.decode(found["z", 2].prompt) == f"acb{said('z', 0)}adb{said('z', 1)}ae"
   assert tokenizer.decode(found["y", 0].prompt) == "agfedcba"
 

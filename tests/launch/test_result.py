@@ -2,6 +2,7 @@
 
 import copy
 import json
+import pathlib
 
 import pytest
 
@@ -9,6 +10,9 @@ from specjax.launch import strict_json
 from specjax.launch.result import Divergence, Outcome, Result
 from specjax.types import Error
 from tests.report import sweeps
+
+
+OLD = pathlib.Path(__file__).parent / "goldens" / "results_0_1_0.json"  # of `experiments.sweep`
 
 
 def line():
@@ -43,6 +47,15 @@ def test_an_outcome_comes_back_without_its_texts():
       "a", {"gamma": 4}, None, Result(tau=1.0), 1.5, "now")
   failed = Outcome("a", {}, "no luck", None, 1.0, "now")
   assert Outcome.from_json(failed.to_json()) == failed
+
+
+def test_a_line_that_an_older_version_wrote_comes_back_whole():
+  old = json.loads(OLD.read_text())
+  new = Outcome.from_json(old).to_json()
+  assert new["result"].pop("nodes") == 0  # not known
+  for prompt in new["result"]["prompts"]:
+    assert prompt.pop("drafting") == prompt["drafted"][0]
+  assert new == old
 
 
 def test_lines_of_older_versions_are_read():

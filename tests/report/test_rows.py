@@ -30,7 +30,11 @@ def test_a_cell_of_one_seed_has_the_numbers_of_its_row():
   tokens, seconds, plain, spent = (
       np.array([p[name] for p in result["prompts"]])
       for name in ("tokens", "seconds", "baseline_tokens", "baseline_seconds"))
-  speedup = lambda d: spent[d].sum() * tokens[d].sum() / (plain[d].sum() * seconds[d].sum())
+
+  def speedup(drawn):
+    return (spent[drawn].sum() * tokens[drawn].sum()
+            / (plain[drawn].sum() * seconds[drawn].sum()))
+
   assert cell.speedup.value == pytest.approx(speedup(slice(None)))
   assert cell.speedup[1:3] == pytest.approx(estimates.interval(speedup, 16))
   assert cell.baseline_rate == pytest.approx(plain.sum() / spent.sum())

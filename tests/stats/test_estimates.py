@@ -26,6 +26,8 @@ def test_the_interval_of_a_mean_is_that_of_the_normal_law():
 
 
 def test_draws_without_a_value_are_left_out():
-  statistic = lambda drawn: math.nan if 0 in drawn else 2.0
+  def statistic(drawn):
+    return math.nan if 0 in drawn else 2.0
+
   assert estimates.interval(statistic, 5) == [2.0, 2.0]
   assert estimates.interval(lambda drawn: math.nan, 5) is None

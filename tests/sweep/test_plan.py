@@ -28,7 +28,9 @@ def test_numbers_are_those_of_the_configuration():
 
 
 def test_the_id_tells_jobs_apart_and_nothing_else(tmp_path):
-  ids = lambda *grid, **options: [cell.id for cell in make(*grid, **options).cells]
+  def ids(*grid, **options):
+    return [cell.id for cell in make(*grid, **options).cells]
+
   one, = ids()
   assert one == ids(dict(gamma=(4,)))[0] == ids(dict(gamma=(1, 4)))[1]
   others = [
