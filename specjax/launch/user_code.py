@@ -39,7 +39,7 @@ def find(module: str, function: str, key: str, known) -> Callable:
   importlib.invalidate_caches()  # the file may be younger than the last look into its folder
   try:
     imported = importlib.import_module(module)
-  except Exception as error:
+  except (Exception, SystemExit) as error:
     if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
       meant = closest(module, known)
       hint = f"; did you mean {meant!r}?" if meant else ""
@@ -62,5 +62,5 @@ def call(function: Callable, arguments: tuple, what: str) -> Any:
   """
   try:
     return function(*arguments)
-  except Exception as error:
+  except (Exception, SystemExit) as error:
     raise Error(f"{what}: {told(error)}") from error

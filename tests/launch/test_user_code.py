@@ -62,6 +62,7 @@ def folder(tmp_path_factory):
   (folder / "does_not_parse.py").write_text("def rule(:")
   (folder / "lacks_a_package.py").write_text("import no_such_package_at_all")
   (folder / "ends.py").write_text("x = 1\nraise RuntimeError('not today')")
+  (folder / "exits.py").write_text("raise SystemExit(0)")
   (folder / "empty_module.py").write_text("")
   (folder / "nested").mkdir()
   (folder / "nested" / "inner.py").write_text(MODULE)
@@ -129,6 +130,7 @@ def test_names_and_paths_come_first(model, folder):
      r"cannot be imported: ModuleNotFoundError: No module named 'no_such_package_at_all' "
      r"\(.*lacks_a_package.py, line 1\)"),
     ("ends:drafter", r"cannot be imported: RuntimeError: not today \(.*ends.py, line 2\)"),
+    ("exits:drafter", r"cannot be imported: SystemExit: 0 \(.*exits.py, line 1\)"),
     ("methods_of_mine:draftr", "has no function 'draftr'; did you mean 'drafter'"),
     ("methods_of_mine:NUMBER", "has no function 'NUMBER'"),
     ("empty_module:drafter", "has no function 'drafter', nor any other"),
