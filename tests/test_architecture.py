@@ -19,7 +19,8 @@ ORDER = (
     ("logits",),
     ("trees",),
     ("models", "verify", "theory"),
-    ("drafters", "exact", "loading", "stats"),
+    ("drafters", "exact", "stats"),
+    ("loading",),  # a published drafter becomes one of drafters/
     ("decode",),
     ("train", "launch"),
     ("measure", "report"),

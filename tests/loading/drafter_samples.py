@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import jax
 import numpy as np
 import safetensors.numpy
 
@@ -26,3 +27,8 @@ def damaged(folder: Path, name: str, change=None, tensors=None, drop=()) -> Path
 
 def arrays(name: str) -> dict[str, np.ndarray]:
   return safetensors.numpy.load_file(GOLDENS / name / "model.safetensors")
+
+
+def shapes_of(params) -> dict:
+  """The tree of shapes, without what only maps the vocabulary."""
+  return jax.tree.map(lambda x: x.shape, {k: v for k, v in params.items() if k != "target_ids"})

@@ -132,4 +132,4 @@ def eagle1(config: Eagle1Config) -> Head:
 
 def eagle3(config: Eagle3Config) -> Head:
   """The functions of EAGLE-3."""
-  return record.make(Eagle3(config), config.layer, config.captures, config.layer.vocab_size)
+  return record.make(Eagle3(config), config.layer, config.captures, config.draft_vocab)

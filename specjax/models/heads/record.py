@@ -23,7 +23,7 @@ class HeadOutput(NamedTuple):
 class Head:
   """A network over features and tokens, as pure functions over an explicit cache.
 
-  init(batch, capacity) -> cache
+  init(batch, capacity) -> cache, as `types.InitFn` without parameters
   fuse(params, features float[B, T, C, H]) -> hidden float[B, T, h]
     The captured states of the target as the network takes them. What the network itself returns as
     `HeadOutput.hidden` is taken as it is.
@@ -39,14 +39,20 @@ class Head:
   fuse: Callable
   forward: Callable
   captures: tuple[int, ...] = static()  # as `types.Target.captures`
-  vocab_size: int = static()  # of the target
+  hidden_size: int = static()  # h
+  draft_vocab: int = static()  # Vd
+  vocab_size: int = static()  # V, of the target
+  dtype: str = static()  # of hidden states
 
 
-def make(module: nn.Module, layer: ModelConfig, captures: tuple[int, ...], vocab_size: int) -> Head:
+def make(
+    module: nn.Module, layer: ModelConfig, captures: tuple[int, ...], draft_vocab: int) -> Head:
   """The functions of a module with methods `fuse` and `__call__`; equal ones for equal modules."""
   return Head(
       init=Partial(Static(cache_lib.empty, layer)), fuse=Partial(Static(_fuse, module)),
-      forward=Partial(Static(_forward, module)), captures=captures, vocab_size=vocab_size)
+      forward=Partial(Static(_forward, module)), captures=captures,
+      hidden_size=layer.hidden_size, draft_vocab=draft_vocab, vocab_size=layer.vocab_size,
+      dtype=layer.dtype)
 
 
 def _fuse(module: nn.Module, params: PyTree, features: Array) -> Array:
