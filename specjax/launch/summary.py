@@ -8,6 +8,7 @@ import numpy as np
 from specjax import theory
 from specjax.launch.dialogue import Answer
 from specjax.launch.result import CostResult, PromptResult, Result
+from specjax.launch.text_table import text_table
 from specjax.stats import estimates
 
 
@@ -75,7 +76,7 @@ def summarise(answers: list[Answer], costs: theory.Costs | None, traits: Traits)
 
 
 def table(result: Result) -> str:
-  """The numbers of a result, one a line, each with its definition."""
+  """The numbers of a result as a Markdown table, each with its definition."""
   macro = ""
   if len(result.tokens) > 1:
     macro = f" ({_number(result.tau_macro, '.2f')} as a mean over prompts)"
@@ -83,20 +84,20 @@ def table(result: Result) -> str:
       ("tau", _number(result.tau, ".2f"),
        f"tokens emitted / target passes, the extra token counted{macro}"),
       ("alpha", _number(result.alpha, ".2f"), "drafted tokens accepted / tested"),
-      ("  by position", _numbers(result.acceptance_by_position),
+      ("by position", _numbers(result.acceptance_by_position),
        "accepted / tested at each position"),
-      ("  joint", _numbers(result.acceptance_by_position_joint),
+      ("joint", _numbers(result.acceptance_by_position_joint),
        "accepted at each position / target passes"),
       ("tokens/s", _number(result.tokens_per_second, ".1f"), "speculative, rounds only"),
-      ("", _number(result.baseline_tokens_per_second, ".1f"), "plain, in turn with the above"),
+      ("plain tokens/s", _number(result.baseline_tokens_per_second, ".1f"),
+       "in turn with the above"),
       ("speed-up", _number(result.speedup, ".2f"),
        f"plain seconds per token / speculative seconds per token{_interval(result)}"),
-      ("  predicted", _number(result.predicted_speedup, ".2f"), _prediction(result)),
+      ("predicted", _number(result.predicted_speedup, ".2f"), _prediction(result)),
       ("text", "", {
           True: "identical to plain decoding", False: "DIFFERS from plain decoding",
           None: "not comparable: independent samples"}[result.identical_to_baseline])]
-  width = max(len(value) for _, value, _ in rows)
-  return "\n".join(f"{name:14}{value:>{width}}   {meaning}" for name, value, meaning in rows)
+  return text_table(["", "value", "definition"], rows)
 
 
 def _number(value: float, form: str) -> str:

@@ -7,6 +7,7 @@ import re
 
 import jinja2
 
+from specjax.launch.text_table import text_table
 from specjax.report import document as document_lib
 from specjax.report.document import Code, Document, Image, show, Table, Text
 
@@ -31,7 +32,8 @@ def escape(text: str) -> str:
 
 def _block(block: Text | Code | Table | Image) -> str:
   if isinstance(block, Table):
-    return _table([block.head, *([show(value) for value in row] for row in block.rows)])
+    rows = [[escape(show(value)) for value in row] for row in block.rows]
+    return text_table(list(map(escape, block.head)), rows)
   if isinstance(block, Image):
     return f"![{escape(block.title)}]({block.path})\n\n{escape(block.caption)}".rstrip()
   if isinstance(block, Code):
@@ -62,11 +64,3 @@ def _image(png: bytes) -> dict:
   width = int.from_bytes(png[16:20], "big")  # of the header
   return dict(source="data:image/png;base64," + base64.b64encode(png).decode("ascii"),
               width=round(_SCALE * width))
-
-
-def _table(rows: list[list[str]]) -> str:
-  cells = [[escape(cell) for cell in row] for row in rows]
-  widths = [min(max(map(len, column)), 40) for column in zip(*cells)]
-  lines = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths)) for row in cells]
-  rule = " | ".join("-" * width for width in widths)
-  return "\n".join(f"| {line} |" for line in [lines[0], rule, *lines[1:]])
