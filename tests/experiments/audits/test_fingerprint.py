@@ -6,7 +6,7 @@ import numpy as np
 
 from experiments.audits import fingerprint
 from specjax import decode, drafters, logits, verify
-from specjax.models import transformer
+from specjax.models import table, transformer
 from tests.decode import toys
 
 
@@ -47,19 +47,17 @@ def test_a_fingerprinted_target_decodes_the_same_text_and_remembers_its_logits()
 
 
 def test_trees_keep_the_fingerprints_of_the_accepted_path():
-  """The prints of a tree's text are those of plain decoding in the same strict window."""
-  params = toys.tiny_params(1)
-  target = fingerprint.fingerprinted(transformer.target(toys.TINY))
-  wide = jnp.full((13, 13), -9.0).at[:, :4].set(
-      np.random.default_rng(0).normal(size=(13, 4)).astype(np.float32))
-  cold = logits.chain(logits.forbid(np.arange(4, 13)), logits.temperature(0.0))
-  prompts, lengths, key = np.array([[1, 2, 3]]), np.array([3]), jax.random.key(1)
-  found = []
+  """The prints of a tree's text are those of plain decoding; of tables, which round nothing."""
+  target = fingerprint.fingerprinted(table.target(toys.random_table(0, order=2)))
+  tree = toys.pairs_drafter(toys.random_table(1, order=1))
+  cold = logits.temperature(0.0)
+  key, found = jax.random.key(1), []
   for decoder in (
-      decode.autoregressive(target, cold, strict=True),
-      decode.speculative(target, toys.pairs_drafter(wide), verify.greedy(), cold, strict=True)):
-    state = decoder.init(params, prompts, lengths, max_new_tokens=40)
-    state, stats = decode.run(decoder, key, params, state)
+      decode.autoregressive(target, cold),
+      decode.speculative(target, tree, verify.greedy(), cold)):
+    state = decoder.init(None, np.array([[1, 2, 3]]), np.array([3]), max_new_tokens=40)
+    state, stats = decode.run(decoder, key, None, state)
     found.append((np.asarray(state.tokens[0, :43]), np.asarray(state.cache[1][0, 2:42]), stats))
   np.testing.assert_array_equal(found[0][0], found[1][0])
+  np.testing.assert_array_equal(found[0][1], found[1][1])
   assert found[1][2].accepted.sum() > 5
