@@ -5,7 +5,7 @@ import dataclasses
 import flax.linen as nn
 import jax.numpy as jnp
 
-from specjax.models import attention, rope
+from specjax.models import rope
 from specjax.models.cache import LayerCache
 from specjax.models.config import ModelConfig
 from specjax.models.heads import parts
@@ -44,7 +44,7 @@ class LatentAttention(nn.Module):
     queries = self._queries(x).reshape(shape)
     queries = jnp.concatenate(
         [queries[:, :latent.nope], _rotate(queries[:, latent.nope:], window.rotation)], axis=1)
-    mixed = attention.attend(queries, cache, window.sees)[:, :latent.value]
+    mixed = parts.attend(queries, cache, window.sees)[:, :latent.value]
     out = self._linear("out", c.num_heads * latent.value, c.hidden_size)
     return out(mixed.reshape(-1, x.shape[1])), cache
 

@@ -94,11 +94,14 @@ class Linear(nn.Module):
 
 def remember(cache: LayerCache, keys: Array, values: Array, start: Array) -> LayerCache:
   """Writes keys and values float[KV, head_dim, B, T] into the slots from start int32[B] on."""
-  def put(slots, new):
-    _, dim, _, width = new.shape
-    return cache_lib.write(slots, new.transpose(2, 0, 3, 1).reshape(-1, width, dim), start)
-
+  put = lambda slots, new: cache_lib.write(slots, new.transpose(2, 0, 3, 1), start)
   return LayerCache(put(cache.keys, keys), put(cache.values, values))
+
+
+def attend(queries: Array, cache: LayerCache, sees: Array) -> Array:
+  """`attention.attend` for queries [heads, head_dim, B, T] in the order of checkpoints."""
+  grouped = queries.reshape(cache.keys.shape[1], -1, *queries.shape[1:])
+  return attention.attend(grouped, cache, sees).reshape(queries.shape)
 
 
 def rotate(x: Array, by: rope.Rotation) -> Array:
@@ -148,7 +151,7 @@ class Attention(nn.Module):
     queries = self.q(x).reshape(c.num_heads, -1, *window.sees.shape[:2])
     queries, gates = queries[:, :c.head_dim], queries[:, c.head_dim:]
     queries = self.q_norm(queries) if c.qk_norm else queries
-    mixed = attention.attend(rotate(queries, window.rotation), cache, window.sees)
+    mixed = attend(rotate(queries, window.rotation), cache, window.sees)
     mixed = mixed * nn.sigmoid(gates) if self.gated else mixed
     return self.out(mixed.reshape(-1, x.shape[1])), cache
 
