@@ -1,7 +1,8 @@
 """Which process works on what, among processes that share nothing but a folder.
 
-A lock on NAME is the file `NAME.G`, G = 0, 1, ...; opening it with O_EXCL lets exactly one process
-make it, on network file systems too. It holds host, pid and time, and its holder touches it twice a
+A lock on NAME is the file `NAME.G`, G = 0, 1, ...; it is a hard link to a file that is already
+written, so that exactly one process can make it, on network file systems too, and none can be
+killed between making and writing it. It holds host, pid and time, and its holder touches it twice a
 minute. Whoever made the file of the highest G holds the lock, unless that process is dead; then
 whoever makes `NAME.(G + 1)` first takes the lock over. No file has to be removed for that, so of
 two that try at once one wins.
@@ -55,13 +56,15 @@ class Locks:
     if files and not self._is_dead(files[max(files)]):
       return False
     path = self._folder / f"{name}.{max(files, default=-1) + 1}"
-    try:
-      file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
-    except FileExistsError:
-      return False
-    with os.fdopen(file, "w", encoding="utf-8") as out:
-      now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-      json.dump(dict(host=socket.gethostname(), pid=os.getpid(), time=now), out)
+    now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    with tempfile.NamedTemporaryFile("w", dir=self._folder, prefix="new-") as file:
+      json.dump(dict(host=socket.gethostname(), pid=os.getpid(), time=now), file)
+      file.flush()
+      os.chmod(file.name, 0o644)
+      try:
+        os.link(file.name, path)
+      except FileExistsError:
+        return False
     self._held[name] = path
     return True
 
@@ -104,7 +107,7 @@ class Locks:
 
 
 def _read(path: pathlib.Path) -> dict:
-  """What a lock says of its holder; empty while it is still being written."""
+  """What a lock says of its holder; empty if it cannot be read."""
   try:
     with path.open(encoding="utf-8") as file:
       found = json.loads(file.read(4096))

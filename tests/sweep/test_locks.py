@@ -56,12 +56,26 @@ def test_a_dead_process_of_this_host_holds_nothing(tmp_path):
   assert list(tmp_path.iterdir()) == []  # the dead one's is gone too
 
 
-def test_a_lock_that_is_being_written_counts(tmp_path):
+def test_a_lock_that_says_nothing_counts(tmp_path):
   (tmp_path / "a.0").touch()
   (tmp_path / "a.note").touch()  # not a lock
   with Locks(tmp_path) as mine:
     assert not mine.take("a")
     assert "process None" in mine.holder("a")
+
+
+def test_a_lock_is_never_without_its_holder(tmp_path, monkeypatch):
+  """Whoever is killed while it takes a lock either holds it, and can be found dead, or does not."""
+  def killed(source, target):
+    assert json.loads(open(source).read())["pid"] == os.getpid()
+    raise KeyboardInterrupt
+
+  with Locks(tmp_path) as mine, Locks(tmp_path) as other:
+    with monkeypatch.context() as patch:
+      patch.setattr(os, "link", killed)
+      with pytest.raises(KeyboardInterrupt):
+        mine.take("a")
+    assert list(tmp_path.iterdir()) == [] and other.take("a")
 
 
 def test_a_release_leaves_the_lock_of_who_took_over(tmp_path):
