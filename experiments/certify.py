@@ -23,7 +23,7 @@ from absl import flags
 from specjax import exact
 from specjax.exact import drafts
 from specjax.launch import app, errors, record, registry, user_code
-from specjax.types import Error
+from specjax.types import Error, PATH_NOISE, WITHOUT_REPLACEMENT
 
 _RULE = flags.DEFINE_string(
     "rule", "all", f"comma-separated, or all: {registry.rules_help()}")
@@ -32,11 +32,11 @@ _FULL = flags.DEFINE_bool("full", False, "4 tokens and 400 random systems instea
 _PAIRS = ("AB", "P3", "S3")
 _TREES = {  # the columns of the second table
     drafts.paths(2, 2): "2 paths of 2",
-    drafts.paths(2, 2, drafts.PATH_NOISE): "2 paths of 2",
+    drafts.paths(2, 2, PATH_NOISE): "2 paths of 2",
     drafts.paths(2, 2, drafts.JOINED): "2 paths of 2, joined",
     drafts.paths(2, 2, drafts.MERGED): "2 paths of 2, merged",
-    drafts.tree((2, 1), drafts.WITHOUT_REPLACEMENT): "2x1, w/o replacement",
-    drafts.tree((2, 2), drafts.WITHOUT_REPLACEMENT): "2x2, w/o replacement",
+    drafts.tree((2, 1), WITHOUT_REPLACEMENT): "2x1, w/o replacement",
+    drafts.tree((2, 2), WITHOUT_REPLACEMENT): "2x2, w/o replacement",
 }
 _LEGEND = """
 max TV: total variation between the law of the text (one round and its completion to D + 1 tokens)

@@ -26,7 +26,8 @@ _N = 1_000_000  # 3 sigma of a probability near 1/2: 0.0015
 
 def block_with_token_residual() -> Rule:
   """Block verification whose extra token ignores the weight: [p - q]+ instead of [w p - q]+."""
-  return Rule(Partial(_token_residual), lossless=False, coupled=False, trees=False, bottom_up=True)
+  return Rule(
+      Partial(_token_residual), lossless=False, coupled=False, serves=verify.CHAINS, bottom_up=True)
 
 
 def block_until_first_failure() -> Rule:
@@ -36,32 +37,36 @@ def block_until_first_failure() -> Rule:
 
 def block_with_clipped_factors() -> Rule:
   """Block verification that clips every ratio at 1 instead of their running product."""
-  return Rule(Partial(_clipped_factors), lossless=False, coupled=False, trees=False, bottom_up=True)
+  return Rule(
+      Partial(_clipped_factors), lossless=False, coupled=False, serves=verify.CHAINS,
+      bottom_up=True)
 
 
 def block_without_clip() -> Rule:
   """Block verification with the plain product of the ratios."""
-  return Rule(Partial(_no_clip), lossless=False, coupled=False, trees=False, bottom_up=True)
+  return Rule(
+      Partial(_no_clip), lossless=False, coupled=False, serves=verify.CHAINS, bottom_up=True)
 
 
 def kseq_with_rho_one() -> Rule:
   """K-SEQ with rho = 1, below rho*: the residual turns negative and is clipped. One position."""
-  return Rule(Partial(_rho_one), lossless=False, coupled=False, trees=True, bottom_up=False)
+  return Rule(Partial(_rho_one), lossless=False, coupled=False, serves=verify.ANY, bottom_up=False)
 
 
 def without_residual() -> Rule:
   """Token verification that answers a rejection with a draw from p itself."""
-  return Rule(Partial(_from_p), lossless=False, coupled=False, trees=False, bottom_up=False)
+  return Rule(
+      Partial(_from_p), lossless=False, coupled=False, serves=verify.CHAINS, bottom_up=False)
 
 
 def rejected_token_zeroed() -> Rule:
   """Token verification whose residual is p without the rejected token. One position."""
-  return Rule(Partial(_zeroed), lossless=False, coupled=False, trees=True, bottom_up=False)
+  return Rule(Partial(_zeroed), lossless=False, coupled=False, serves=verify.ANY, bottom_up=False)
 
 
 def unnormalised() -> Rule:
   """Recursive rejection, without replacement, that never renormalises q. One position."""
-  return Rule(Partial(_same_q), lossless=False, coupled=False, trees=True, bottom_up=False)
+  return Rule(Partial(_same_q), lossless=False, coupled=False, serves=verify.ANY, bottom_up=False)
 
 
 def _token_residual(draft, log_p):

@@ -30,7 +30,8 @@ def naive_tree() -> Rule:
 
   For one position only: all nodes hang below the root.
   """
-  return Rule(Partial(_naive_tree), lossless=True, coupled=False, trees=True, bottom_up=False)
+  return Rule(
+      Partial(_naive_tree), lossless=True, coupled=False, serves=verify.ANY, bottom_up=False)
 
 
 def _naive_tree(draft, log_p):

@@ -23,7 +23,8 @@ _PATHS = (  # pair, laws, paths, length, E[tau]
 
 def mismatched_ties() -> Rule:
   """One position, as in a stored reference code: ties go to the first draft, q~ orders by id."""
-  return Rule(Partial(_mismatched), lossless=False, coupled=False, trees=True, bottom_up=False)
+  return Rule(
+      Partial(_mismatched), lossless=False, coupled=False, serves=verify.ANY, bottom_up=False)
 
 
 def _mismatched(draft, log_p):

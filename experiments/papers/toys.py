@@ -13,7 +13,7 @@ import numpy as np
 
 from specjax import exact
 from specjax.exact import coupling, drafts, systems
-from specjax.types import Draft
+from specjax.types import Draft, INDEPENDENT, WITHOUT_REPLACEMENT
 
 AB = ((1 / 3, 2 / 3), (2 / 3, 1 / 3))
 P3 = ((0.3, 0.4, 0.3), (0.6, 0.3, 0.1))
@@ -25,7 +25,7 @@ SURE = ((1.0, 0.0), (0.5, 0.5))
 EVEN = ((0.5, 0.5), (0.5, 0.5))
 POINT = ((0.0, 1.0, 0.0), (0.3, 0.6, 0.1))  # temperature 0: the target is a point mass
 
-IID, WITHOUT = drafts.INDEPENDENT, drafts.WITHOUT_REPLACEMENT
+IID, WITHOUT = INDEPENDENT, WITHOUT_REPLACEMENT
 
 # Fewer drafts leave nodes invalid and fewer tokens have no mass, so that one program serves all
 # pairs and counts.

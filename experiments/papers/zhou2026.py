@@ -29,17 +29,18 @@ _EFFICIENCY = (  # task, model, block efficiency of token verification, block ve
 def hierarchical() -> Rule:
   """Algorithm 2: branch divergences of capped ratios, scanned from the end of the draft."""
   return Rule(
-      Partial(_algorithm_2), lossless=True, coupled=False, trees=False, bottom_up=True)
+      Partial(_algorithm_2), lossless=True, coupled=False, serves=verify.CHAINS, bottom_up=True)
 
 
 def released() -> Rule:
   """The first released code: the whole draft is judged by its joint ratio, without the cap."""
-  return Rule(Partial(_released), lossless=False, coupled=False, trees=False, bottom_up=True)
+  return Rule(
+      Partial(_released), lossless=False, coupled=False, serves=verify.CHAINS, bottom_up=True)
 
 
 def naive() -> Rule:
   """No cap at all. Only its E[tau] has a meaning here: it resamples the rest of the draft."""
-  return Rule(Partial(_naive), lossless=False, coupled=False, trees=False, bottom_up=True)
+  return Rule(Partial(_naive), lossless=False, coupled=False, serves=verify.CHAINS, bottom_up=True)
 
 
 def since_peak(ratios):

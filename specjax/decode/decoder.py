@@ -200,10 +200,7 @@ def _check_pair(target: Target, drafter: Drafter, rule: Rule) -> None:
     raise Error(
         f"A drafter's `siblings` is one of {', '.join(map(repr, SIBLINGS))}, got "
         f"{drafter.siblings!r}.")
-  if drafter.nodes != drafter.depth and not rule.trees:
-    raise Error(
-        f"The drafter proposes trees ({drafter.nodes} nodes of depth {drafter.depth}), but the "
-        "rule judges chains only: choose a rule with rule.trees.")
+  rule.check_serves(drafter.siblings, is_chain=drafter.nodes == drafter.depth)
   if drafter.captures and drafter.captures != target.captures:
     raise Error(
         f"The drafter reads the target's hidden states {drafter.captures}, but the target captures "
@@ -244,7 +241,8 @@ def _draw_plain(keys: Array, draft: Draft, log_p: Array) -> tuple[Array, Array]:
 
 _NO_DRAFTER = Drafter(
     propose=Partial(_no_draft), nodes=0, depth=0, abstains=False, siblings=CHAIN)
-_PLAIN = Rule(Partial(_draw_plain), lossless=True, coupled=True, trees=False, bottom_up=False)
+_PLAIN = Rule(
+    Partial(_draw_plain), lossless=True, coupled=True, serves=frozenset((CHAIN,)), bottom_up=False)
 
 
 def start(

@@ -10,14 +10,14 @@ import numpy as np
 
 from specjax.exact import (
   bounds,
-  claims,
   coupled,
   drafts as drafts_lib,
   prefixes,
   rounds,
+  schemes as schemes_lib,
   systems as systems_lib,
 )
-from specjax.types import Array, Error
+from specjax.types import Array, DETERMINISTIC, Error
 from specjax.verify.rule import Rule
 
 TOLERANCE = 1e-12  # of a total variation in float64; what rounding leaves is below 1e-14
@@ -63,7 +63,7 @@ class Case(NamedTuple):
 
 
 class Certificate(NamedTuple):
-  """The outcome over all ways of drafting that the rule claims to serve."""
+  """The outcome over all ways of drafting that the rule serves."""
 
   max_tv: float  # the worst over all cases and systems; NaN stays NaN
   block_efficiency: float  # of the first case
@@ -83,7 +83,7 @@ def certify(rule: Rule, schemes=None, systems: systems_lib.Systems | None = None
 
   Args:
     rule: any rule.
-    schemes: ways of drafting; those that `claims.schemes` lists for the rule if not given.
+    schemes: ways of drafting; those that stand for `Rule.serves` if not given.
     systems: the systems; `number` random ones over `vocab` tokens, every degenerate one and the
       named pairs that fit if not given.
     vocab: V, of the random systems.
@@ -99,10 +99,11 @@ def certify(rule: Rule, schemes=None, systems: systems_lib.Systems | None = None
         f"certify needs vocab >= 2, or no token is ever in doubt, and number >= 1 random systems; "
         f"got {vocab} and {number}.")
   start = time.perf_counter()
-  schemes = claims.schemes(rule) if schemes is None else tuple(schemes)
+  schemes = schemes_lib.served(rule) if schemes is None else tuple(schemes)
   if not schemes:
-    raise Error("certify needs at least one way of drafting; without `schemes` it takes those "
-                     "that the rule claims to serve.")
+    raise Error(
+        "certify needs at least one way of drafting; without `schemes` it takes those that the "
+        "rule serves.")
   if systems is None:
     systems = default_systems(vocab, max(scheme.depth for scheme in schemes), number, seed)
   cases = tuple(_case(rule, scheme, systems, seed) for scheme in schemes)
@@ -176,7 +177,7 @@ def _outcome(rule: Rule, drafts: drafts_lib.Drafts, log_p: Array) -> tuple[Array
 
 @functools.partial(jax.jit, static_argnums=0)
 def _optimum(scheme: drafts_lib.Scheme, drafts: drafts_lib.Drafts, log_p: Array, log_q: Array):
-  drawn = scheme.siblings != drafts_lib.DETERMINISTIC
+  drawn = scheme.siblings != DETERMINISTIC
   if scheme.is_chain and drawn and scheme.stop_below is None:
     rows = prefixes.count(log_p.shape[-1], sum(scheme.drafted))
     return jax.vmap(bounds.single_path)(log_p[:, :rows], log_q[:, :rows])

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from specjax import keys as keys_lib
 from specjax.exact import drafts as drafts_lib, prefixes, race, rounds
 from specjax.logits import law
-from specjax.types import Array, Draft, Error, ROOT
+from specjax.types import Array, Draft, Error, PATH_NOISE, ROOT
 from specjax.verify.rule import Rule
 
 FALSE_ALARM = 1e-9  # probability that the bound of a lossless rule is positive in a given system
@@ -43,10 +43,10 @@ def outcome(rule: Rule, scheme: drafts_lib.Scheme, log_p: Array, log_q: Array, k
   Raises:
     Error: a scheme whose drafts do not share noise with the target.
   """
-  if scheme.siblings not in (drafts_lib.SHARED_NOISE, drafts_lib.PATH_NOISE):
+  if scheme.siblings not in (drafts_lib.SHARED_NOISE, PATH_NOISE):
     raise Error(
         "a coupled rule is certified under drafts that share its noise "
-        f"({drafts_lib.SHARED_NOISE}, {drafts_lib.PATH_NOISE}), not under {scheme.name!r}.")
+        f"({drafts_lib.SHARED_NOISE}, {PATH_NOISE}), not under {scheme.name!r}.")
   tau = _accepted(scheme, log_p, log_q)
   if scheme.siblings == drafts_lib.SHARED_NOISE:
     return _differing(rule, scheme, log_p, log_q, keys), tau

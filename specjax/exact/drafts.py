@@ -1,6 +1,7 @@
 """Every draft that a way of drafting can produce, with its probability.
 
-A `Scheme` is a tree shape and a way to draw siblings:
+A `Scheme` is a tree shape and a way to draw siblings, one of `types` or a refinement that matters
+to proofs alone:
 
   INDEPENDENT          every node from the drafter's law after its parent (chains; SpecTr; K paths).
   WITHOUT_REPLACEMENT  a node never repeats an earlier sibling and records the law without them
@@ -27,15 +28,21 @@ import numpy as np
 
 from specjax.exact import prefixes
 from specjax.trees import chains
-from specjax.types import Array, Draft, PAD, ROOT
+from specjax.types import (
+  Array,
+  CHAIN,
+  DETERMINISTIC,
+  Draft,
+  INDEPENDENT,
+  PAD,
+  PATHS,
+  ROOT,
+  WITHOUT_REPLACEMENT,
+)
 
-INDEPENDENT = "independent"
-WITHOUT_REPLACEMENT = "without replacement"
 JOINED = "joined"
 MERGED = "merged"
-DETERMINISTIC = "deterministic"
 SHARED_NOISE = "shared noise"
-PATH_NOISE = "noise of each path"
 
 
 class Scheme(NamedTuple):
@@ -70,6 +77,18 @@ class Scheme(NamedTuple):
   @property
   def is_chain(self) -> bool:
     return self.parents == tuple(range(-1, len(self.parents) - 1))
+
+  @property
+  def kind(self) -> str:
+    """The `Drafter.siblings` of a drafter that drafts like this. A chain has none."""
+    if self.is_chain:
+      return CHAIN
+    if self.siblings == MERGED:
+      return WITHOUT_REPLACEMENT
+    if self.siblings in (JOINED, SHARED_NOISE):
+      return INDEPENDENT
+    separate = all(parent in (ROOT, node - 1) for node, parent in enumerate(self.parents))
+    return PATHS if separate and self.siblings == INDEPENDENT else self.siblings
 
 
 class Drafts(NamedTuple):

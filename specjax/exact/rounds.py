@@ -12,7 +12,7 @@ import numpy as np
 
 from specjax.exact import drafts as drafts_lib, prefixes
 from specjax.exact.law import law
-from specjax.types import Array, Error
+from specjax.types import Array, DETERMINISTIC, Error
 from specjax.verify.rule import Rule
 
 
@@ -94,7 +94,7 @@ def law_of_rounds(
     raise Error(
         f"{length} tokens in rounds of depth {depth} read laws after up to {length - 1 + depth} "
         f"tokens, but log_p {log_p.shape} ends before.")
-  if scheme.siblings == drafts_lib.DETERMINISTIC:
+  if scheme.siblings == DETERMINISTIC:
     raise Error("rounds are summed over a law of drafts, and deterministic drafts have none.")
 
   def from_prefix(rows):

@@ -9,7 +9,7 @@ from specjax.verify.list_gumbel import list_gumbel
 from specjax.verify.match import match
 from specjax.verify.multipath_block import multipath_block
 from specjax.verify.recursive import recursive
-from specjax.verify.rule import Judgement, Rule
+from specjax.verify.rule import ANY, CHAINS, Judgement, Rule
 from specjax.verify.specinfer import specinfer
 from specjax.verify.token import token
 from specjax.verify.traversal import traversal
@@ -17,6 +17,8 @@ from specjax.verify.typical import typical
 from specjax.verify.where import where
 
 __all__ = [
+    "ANY",
+    "CHAINS",
     "Judgement",
     "Rule",
     "block",

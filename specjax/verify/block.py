@@ -9,7 +9,7 @@ from jax.tree_util import Partial
 
 from specjax.types import Array, Draft
 from specjax.verify import parts
-from specjax.verify.rule import Judgement, Rule
+from specjax.verify.rule import CHAINS, Judgement, Rule
 
 
 def block() -> Rule:
@@ -20,7 +20,7 @@ def block() -> Rule:
   [w_i p - q]+, which is also the law of the extra token. No lossless rule for a single drafted path
   accepts more tokens in expectation.
   """
-  return Rule(Partial(_judge), lossless=True, coupled=False, trees=False, bottom_up=True)
+  return Rule(Partial(_judge), lossless=True, coupled=False, serves=CHAINS, bottom_up=True)
 
 
 def _judge(draft: Draft, log_p: Array) -> Judgement:

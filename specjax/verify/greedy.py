@@ -8,7 +8,7 @@ from jax.tree_util import Partial
 from specjax.logits import argmax
 from specjax.types import Array, Draft
 from specjax.verify import parts
-from specjax.verify.rule import Judgement, Rule
+from specjax.verify.rule import ANY, Judgement, Rule
 
 
 def greedy() -> Rule:
@@ -17,7 +17,7 @@ def greedy() -> Rule:
   The text is that of greedy decoding. It has the target's law only where that law is a point mass
   (temperature 0), so the rule does not count as lossless.
   """
-  return Rule(Partial(_judge), lossless=False, coupled=False, trees=True, bottom_up=False)
+  return Rule(Partial(_judge), lossless=False, coupled=False, serves=ANY, bottom_up=False)
 
 
 def _judge(draft: Draft, log_p: Array) -> Judgement:

@@ -8,7 +8,7 @@ from jax.tree_util import Partial
 from specjax import logits
 from specjax.types import Array, Draft
 from specjax.verify import coupled
-from specjax.verify.rule import Rule
+from specjax.verify.rule import ANY, Rule
 
 
 def gumbel() -> Rule:
@@ -19,7 +19,7 @@ def gumbel() -> Rule:
   of the draft is not read. A drafter that draws the token at depth d by
   `logits.sample(keys[d], log_q)` agrees with probability `exact.coupling.gumbel_acceptance`.
   """
-  return Rule(Partial(_walk), lossless=True, coupled=True, trees=True, bottom_up=False)
+  return Rule(Partial(_walk), lossless=True, coupled=True, serves=ANY, bottom_up=False)
 
 
 def _walk(keys: Array, draft: Draft, log_p: Array) -> tuple[Array, Array]:

@@ -10,7 +10,7 @@ from jax import lax
 from jax.tree_util import Partial
 
 from specjax.logits import total
-from specjax.types import Array, Draft
+from specjax.types import Array, CHAIN, Draft, INDEPENDENT, PATH_NOISE, PATHS
 from specjax.verify import checks, parts
 from specjax.verify.rule import Judgement, Rule
 
@@ -25,7 +25,8 @@ def kseq() -> Rule:
   upper end is taken: a rho slightly too large costs that much acceptance, one too small the law.
   For k = 1, rho is 1 and the rule is `token`.
   """
-  return Rule(Partial(_judge), lossless=True, coupled=False, trees=True, bottom_up=False)
+  serves = frozenset((CHAIN, INDEPENDENT, PATHS, PATH_NOISE))
+  return Rule(Partial(_judge), lossless=True, coupled=False, serves=serves, bottom_up=False)
 
 
 def _judge(draft: Draft, log_p: Array) -> Judgement:

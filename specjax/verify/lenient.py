@@ -32,7 +32,7 @@ def lenient(factor: float, rule: Rule = token()) -> Rule:
   if rule.coupled:
     raise Error("lenient scales the draft's law, and a coupled rule does not read it.")
   return Rule(
-      Partial(_judge, factor, rule), lossless=False, coupled=False, trees=rule.trees,
+      Partial(_judge, factor, rule), lossless=False, coupled=False, serves=rule.serves,
       bottom_up=rule.bottom_up)
 
 

@@ -9,7 +9,7 @@ from jax.tree_util import Partial
 
 from specjax import keys as keys_lib, logits
 from specjax.trees import order
-from specjax.types import Array, Draft, ROOT
+from specjax.types import Array, CHAIN, Draft, PATH_NOISE, ROOT
 from specjax.verify import checks, coupled
 from specjax.verify.rule import Rule
 
@@ -23,7 +23,8 @@ def list_gumbel() -> Rule:
   to a constant, so the text keeps the target's law; but which paths still agree depends on the
   draft, hence the text is not a function of the seed and the target alone.
   """
-  return Rule(Partial(_walk), lossless=True, coupled=True, trees=True, bottom_up=False)
+  serves = frozenset((CHAIN, PATH_NOISE))
+  return Rule(Partial(_walk), lossless=True, coupled=True, serves=serves, bottom_up=False)
 
 
 def _walk(keys: Array, draft: Draft, log_p: Array) -> tuple[Array, Array]:

@@ -10,7 +10,7 @@ from jax.tree_util import Partial
 from specjax.trees import order
 from specjax.types import Array, Draft
 from specjax.verify import parts
-from specjax.verify.rule import Judgement, Rule
+from specjax.verify.rule import ANY, Judgement, Rule
 
 
 def match() -> Rule:
@@ -20,7 +20,7 @@ def match() -> Rule:
   earlier siblings were not Y, is Y with probability p(x) / (1 - p(earlier siblings)), and the extra
   token has the law p without the children.
   """
-  return Rule(Partial(_judge), lossless=True, coupled=False, trees=True, bottom_up=False)
+  return Rule(Partial(_judge), lossless=True, coupled=False, serves=ANY, bottom_up=False)
 
 
 def _judge(draft: Draft, log_p: Array) -> Judgement:

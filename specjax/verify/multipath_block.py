@@ -8,7 +8,7 @@ from jax import lax
 from jax.tree_util import Partial
 
 from specjax.trees import order
-from specjax.types import Array, Draft, ROOT
+from specjax.types import Array, CHAIN, Draft, PATH_NOISE, PATHS, ROOT
 from specjax.verify import checks, parts, ranks
 from specjax.verify.rule import Judgement, Rule
 
@@ -23,7 +23,8 @@ def multipath_block() -> Rule:
   More paths can accept less: where p = q the pick skews a perfect draft. The order of the tokens
   is that of `ranks`.
   """
-  return Rule(Partial(_judge), lossless=True, coupled=False, trees=True, bottom_up=True)
+  serves = frozenset((CHAIN, PATHS, PATH_NOISE))
+  return Rule(Partial(_judge), lossless=True, coupled=False, serves=serves, bottom_up=True)
 
 
 def _judge(draft: Draft, log_p: Array) -> Judgement:

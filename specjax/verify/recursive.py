@@ -10,7 +10,7 @@ from jax.tree_util import Partial
 from specjax.trees import order
 from specjax.types import Array, Draft
 from specjax.verify import parts, residuals
-from specjax.verify.rule import Judgement, Rule
+from specjax.verify.rule import ANY, Judgement, Rule
 
 
 def recursive() -> Rule:
@@ -20,7 +20,7 @@ def recursive() -> Rule:
   forms: independent siblings record the same q each, siblings without replacement the renormalised
   law without the earlier ones. On a chain the rule is `token`; point masses make it `match`.
   """
-  return Rule(Partial(_judge), lossless=True, coupled=False, trees=True, bottom_up=False)
+  return Rule(Partial(_judge), lossless=True, coupled=False, serves=ANY, bottom_up=False)
 
 
 def _judge(draft: Draft, log_p: Array) -> Judgement:

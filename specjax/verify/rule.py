@@ -24,8 +24,25 @@ import jax.numpy as jnp
 
 from specjax import logits
 from specjax.trees import order
-from specjax.types import Array, Decision, Draft, method, PAD, ROOT, static, Verdict
+from specjax.types import (
+  Array,
+  CHAIN,
+  Decision,
+  DETERMINISTIC,
+  Draft,
+  Error,
+  method,
+  PAD,
+  ROOT,
+  SIBLINGS,
+  static,
+  Verdict,
+)
 from specjax.verify import checks, walk
+
+# What `Rule.serves` says in the main; a rule of trees that serves less than any names the kinds.
+CHAINS = frozenset((CHAIN, DETERMINISTIC))  # a single path, drawn or chosen
+ANY = frozenset(SIBLINGS)
 
 
 class Judgement(NamedTuple):
@@ -45,17 +62,56 @@ class Rule:
 
   formula(draft, log_p) -> Decision, or a Judgement where that spares work; for a coupled rule,
     formula(keys, draft, log_p) -> the stop node int32[] and the extra token int32[].
-  lossless: the text keeps exactly the target's law, for every target and every drafter.
+  lossless: the text keeps exactly the target's law, for every target and every drafter that draws
+    siblings in a way that the rule serves.
   coupled: `verify` reads the keys of absolute positions, key[depth + 1], instead of a round's key.
-  trees: accepts drafts that branch.
+  serves: the ways of drawing siblings, out of `types.SIBLINGS`, that the rule is lossless for; if
+    it is lossy, those that it can judge. `CHAINS` of a rule for a single path.
   bottom_up: the direction of the walk.
   """
 
   formula: Callable
   lossless: bool = static()
   coupled: bool = static()
-  trees: bool = static()
+  serves: frozenset[str] = static()
   bottom_up: bool = static()
+
+  def __post_init__(self):
+    if not (isinstance(self.serves, frozenset) and self.serves <= ANY):
+      raise Error(
+          f"A rule's `serves` is a frozenset of {', '.join(map(repr, SIBLINGS))}, got "
+          f"{self.serves!r}.")
+
+  @property
+  def trees(self) -> bool:
+    """Whether drafts may branch."""
+    return not self.serves <= CHAINS
+
+  def keeps_law(self, siblings: str, is_chain: bool) -> bool:
+    """Whether the rule serves drafts whose siblings are drawn in that way.
+
+    Args:
+      siblings: one of `types.SIBLINGS`, as `Drafter.siblings`.
+      is_chain: every draft is a single path. It has no siblings then, and how the drafter would
+        draw them does not matter.
+    """
+    return CHAIN in self.serves if is_chain else self.trees and siblings in self.serves
+
+  def check_serves(self, siblings: str, is_chain: bool) -> None:
+    """Refuses drafts that the rule cannot judge or, if it is lossless, would bias the text with.
+
+    Raises:
+      Error: the former or the latter.
+    """
+    if not (is_chain or self.trees):
+      raise Error(
+          "The drafter proposes trees, but the rule judges chains only: choose a rule with "
+          "rule.trees.")
+    if self.lossless and not self.keeps_law(siblings, is_chain):
+      raise Error(
+          f"The drafter's siblings are {siblings!r}, but the rule keeps the target's law only for "
+          f"{', '.join(sorted(map(repr, self.serves)))}. The rules recursive and traversal serve "
+          "any siblings.")
 
   @property
   def decide(self) -> Callable[[Draft, Array], Decision] | None:

@@ -14,9 +14,9 @@ from jax.tree_util import Partial
 
 from specjax.logits import total
 from specjax.trees import order
-from specjax.types import Array, Draft, Error
+from specjax.types import Array, Draft, Error, WITHOUT_REPLACEMENT
 from specjax.verify import parts, residuals
-from specjax.verify.rule import Judgement, Rule
+from specjax.verify.rule import ANY, Judgement, Rule
 
 _FACTORIALS = (1, 1, 2, 6, 24, 120)
 
@@ -39,7 +39,9 @@ def specinfer(width: int = 3) -> Rule:
   """
   if width not in range(1, 6):
     raise Error(f"specinfer sums over width! orders, so width must be in 1 .. 5, got {width}.")
-  return Rule(Partial(_Judge(width)), lossless=True, coupled=False, trees=True, bottom_up=False)
+  return Rule(
+      Partial(_Judge(width)), lossless=True, coupled=False, serves=ANY - {WITHOUT_REPLACEMENT},
+      bottom_up=False)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,7 @@ from jax.tree_util import Partial
 
 from specjax.types import Array, Decision, Draft
 from specjax.verify import parts
-from specjax.verify.rule import Rule
+from specjax.verify.rule import CHAINS, Rule
 
 
 def template() -> Rule:
@@ -21,7 +21,7 @@ def template() -> Rule:
   `_decide`: an array, so that a sweep over it compiles once.
   """
   # What you promise here is what `exact.certify` and the decoder take the rule for.
-  return Rule(Partial(_decide), lossless=True, coupled=False, trees=False, bottom_up=False)
+  return Rule(Partial(_decide), lossless=True, coupled=False, serves=CHAINS, bottom_up=False)
 
 
 def _decide(draft: Draft, log_p: Array) -> Decision:

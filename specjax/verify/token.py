@@ -10,12 +10,12 @@ from jax.tree_util import Partial
 from specjax.logits import law
 from specjax.types import Array, Draft
 from specjax.verify import parts
-from specjax.verify.rule import Judgement, Rule
+from specjax.verify.rule import CHAINS, Judgement, Rule
 
 
 def token() -> Rule:
   """Accepts X_i with probability min(1, p(X_i) / q(X_i)); else the residual [p - q]+ speaks."""
-  return Rule(Partial(_judge), lossless=True, coupled=False, trees=False, bottom_up=False)
+  return Rule(Partial(_judge), lossless=True, coupled=False, serves=CHAINS, bottom_up=False)
 
 
 def _judge(draft: Draft, log_p: Array) -> Judgement:

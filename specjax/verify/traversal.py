@@ -13,7 +13,7 @@ from jax.tree_util import Partial
 from specjax.logits import total
 from specjax.types import Array, Draft
 from specjax.verify import parts, residuals
-from specjax.verify.rule import Judgement, Rule
+from specjax.verify.rule import ANY, Judgement, Rule
 
 
 def traversal() -> Rule:
@@ -34,7 +34,7 @@ def traversal() -> Rule:
   it in post-order was rejected, and depend on its ancestors and their earlier children only: one
   pass in index order finds them.
   """
-  return Rule(Partial(_judge), lossless=True, coupled=False, trees=True, bottom_up=True)
+  return Rule(Partial(_judge), lossless=True, coupled=False, serves=ANY, bottom_up=True)
 
 
 class _Row(NamedTuple):

@@ -12,7 +12,7 @@ from specjax.logits import argmax, total
 from specjax.trees import order
 from specjax.types import Array, Draft
 from specjax.verify import checks, parts
-from specjax.verify.rule import Judgement, Rule
+from specjax.verify.rule import ANY, Judgement, Rule
 
 
 def typical(epsilon: float = 0.09, delta: float = 0.3) -> Rule:
@@ -34,7 +34,7 @@ def typical(epsilon: float = 0.09, delta: float = 0.3) -> Rule:
       checks.check_number("epsilon", epsilon, 0, 1),
       checks.check_number("delta", delta, 0, float("inf")))
   return Rule(
-      Partial(_judge, *numbers), lossless=False, coupled=False, trees=True, bottom_up=False)
+      Partial(_judge, *numbers), lossless=False, coupled=False, serves=ANY, bottom_up=False)
 
 
 def _judge(epsilon: Array, delta: Array, draft: Draft, log_p: Array) -> Judgement:

@@ -13,9 +13,9 @@ from specjax.verify.rule import Judgement, Rule
 def where(mask: Array, rule_a: Rule, rule_b: Rule) -> Rule:
   """Judges a row by `rule_a` where the mask is true and by `rule_b` where it is false.
 
-  Both formulas are computed for every row, since a batch is one program. If one rule walks top down
-  and the other bottom up, the first is told in the terms of the second: what counts is only where
-  it stops.
+  It serves what both of them serve. Both formulas are computed for every row, since a batch is one
+  program. If one rule walks top down and the other bottom up, the first is told in the terms of the
+  second: what counts is only where it stops.
 
   Args:
     mask: bool[], or bool[B] for a batch whose rows are mapped over; chosen without regard to the
@@ -38,7 +38,7 @@ def where(mask: Array, rule_a: Rule, rule_b: Rule) -> Rule:
       Partial(_follow if rule_a.coupled else _judge, mask, rule_a, rule_b),
       lossless=rule_a.lossless and rule_b.lossless,
       coupled=rule_a.coupled,
-      trees=rule_a.trees and rule_b.trees,
+      serves=rule_a.serves & rule_b.serves,
       bottom_up=rule_a.bottom_up or rule_b.bottom_up)
 
 

@@ -186,6 +186,6 @@ def test_coins_keyed_by_position_bias_block_verification():
   """A rejected block has looked at the coins of its later positions, which then come again."""
   rule = verify.block()
   coins = CoinsOfPositions(
-      rule.formula, lossless=True, coupled=False, trees=False, bottom_up=rule.bottom_up)
+      rule.formula, lossless=True, coupled=False, serves=verify.CHAINS, bottom_up=rule.bottom_up)
   biased = mutated(KeysOfPositions, coins, transform=logits.temperature(0.9))
   assert test_joint.chi_square(biased) > test_joint.BAR

@@ -111,7 +111,7 @@ def residual_of_target(draft, log_p):
 
 
 def mutant(formula, kind=rule_lib.Rule):
-  return kind(jax.tree_util.Partial(formula), lossless=True, coupled=False, trees=False,
+  return kind(jax.tree_util.Partial(formula), lossless=True, coupled=False, serves=rule_lib.CHAINS,
               bottom_up=False)
 
 

@@ -11,6 +11,7 @@ import pytest
 from scipy import optimize
 
 from specjax.exact import bounds, drafts, systems
+from specjax.types import WITHOUT_REPLACEMENT
 
 _P3 = (.3, .4, .3), (.6, .3, .1)
 _R3 = (.5, .3, .2), (.2, .3, .5)
@@ -121,9 +122,9 @@ def test_joint_ideal_of_a_chain_is_the_overlap_of_joint_laws(seed):
 @pytest.mark.parametrize("scheme", [
     drafts.paths(2, 2),
     drafts.paths(2, 2, drafts.MERGED),
-    drafts.tree((2, 1), drafts.WITHOUT_REPLACEMENT),
-    drafts.tree((2, 1), drafts.WITHOUT_REPLACEMENT)._replace(name="pruned", invalid=(1,)),
-    drafts.tree((2, 2), drafts.WITHOUT_REPLACEMENT)], ids=lambda scheme: scheme.name)
+    drafts.tree((2, 1), WITHOUT_REPLACEMENT),
+    drafts.tree((2, 1), WITHOUT_REPLACEMENT)._replace(name="pruned", invalid=(1,)),
+    drafts.tree((2, 2), WITHOUT_REPLACEMENT)], ids=lambda scheme: scheme.name)
 def test_joint_ideal_of_a_tree_is_a_linear_program_for_each_length(scheme):
   made = systems.random(7, 1, 3, 2)
   with jax.enable_x64(True):

@@ -9,14 +9,14 @@ from jax.tree_util import Partial
 from specjax import keys as keys_lib, verify
 from specjax.exact import certify, coupled, drafts, systems
 from specjax.logits import law
-from specjax.types import PAD
+from specjax.types import PAD, PATH_NOISE
 
 _SHARED = drafts.chain(2)._replace(siblings=drafts.SHARED_NOISE)
-_PATHS = drafts.paths(2, 1, drafts.PATH_NOISE)
+_PATHS = drafts.paths(2, 1, PATH_NOISE)
 
 
-def _mutant(formula, trees=False):
-  return verify.Rule(Partial(formula), lossless=True, coupled=True, trees=trees, bottom_up=False)
+def _mutant(formula, serves=verify.CHAINS):
+  return verify.Rule(Partial(formula), lossless=True, coupled=True, serves=serves, bottom_up=False)
 
 
 def _few(depth):
@@ -55,13 +55,13 @@ def test_an_accept_coin_beside_the_noise_is_caught():
 
 
 def test_list_gumbel_is_not_rejected():
-  found = certify(verify.list_gumbel(), [_PATHS, drafts.paths(2, 2, drafts.PATH_NOISE)], _few(2))
+  found = certify(verify.list_gumbel(), [_PATHS, drafts.paths(2, 2, PATH_NOISE)], _few(2))
   assert found.max_tv == 0 and "simulated" in found.how
   assert found.cases[0].at("P3") == pytest.approx(.792037, abs=1e-6)
 
 
 def test_drawing_anew_for_every_path_is_rejected():
-  found = certify(_mutant(_first_path_that_agrees, trees=True), [_PATHS], _few(1))
+  found = certify(_mutant(_first_path_that_agrees, serves=verify.ANY), [_PATHS], _few(1))
   assert found.max_tv > 0 and not found.lossless
 
 

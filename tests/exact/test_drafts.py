@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from specjax.exact import drafts, prefixes, systems
-from specjax.types import PAD
+from specjax.types import DETERMINISTIC, INDEPENDENT, PAD, WITHOUT_REPLACEMENT
 
 _SCHEMES = (
     drafts.chain(1),
     drafts.chain(3),
     drafts.paths(2, 2),
     drafts.paths(2, 2, drafts.MERGED),
-    drafts.tree((2, 2), drafts.INDEPENDENT),
-    drafts.tree((2, 2), drafts.WITHOUT_REPLACEMENT),
-    drafts.tree((3,), drafts.WITHOUT_REPLACEMENT),
-    drafts.tree((4,), drafts.WITHOUT_REPLACEMENT),  # more siblings than tokens
+    drafts.tree((2, 2), INDEPENDENT),
+    drafts.tree((2, 2), WITHOUT_REPLACEMENT),
+    drafts.tree((3,), WITHOUT_REPLACEMENT),
+    drafts.tree((4,), WITHOUT_REPLACEMENT),  # more siblings than tokens
     drafts.chain(3)._replace(invalid=(1,)),
 )
 
@@ -39,8 +39,8 @@ def _text(made, draft, node):
 def test_shapes():
   assert drafts.chain(3).parents == (-1, 0, 1)
   assert drafts.paths(2, 2).parents == (-1, 0, -1, 2)
-  assert drafts.tree((2, 2), drafts.INDEPENDENT).parents == (-1, -1, 0, 0, 1, 1)
-  assert drafts.tree((2, 1), drafts.INDEPENDENT).depth == 2
+  assert drafts.tree((2, 2), INDEPENDENT).parents == (-1, -1, 0, 0, 1, 1)
+  assert drafts.tree((2, 1), INDEPENDENT).depth == 2
   assert drafts.chain(0).depth == 0
   assert drafts.chain(3)._replace(invalid=(1,)).drafted == (True, False, False)
 
@@ -72,7 +72,7 @@ def test_prefixes_number_the_text_of_each_valid_node(scheme):
 
 def test_siblings_without_replacement_record_the_law_without_the_earlier_ones():
   made = _enumerate(
-      drafts.tree((2,), drafts.WITHOUT_REPLACEMENT), systems.pair("P3", 1).log_q[0])
+      drafts.tree((2,), WITHOUT_REPLACEMENT), systems.pair("P3", 1).log_q[0])
   at = [tuple(tokens) for tokens in made.draft.tokens].index((0, 2))
   np.testing.assert_allclose(
       np.exp(made.draft.log_q[at]), [[.6, .3, .1], [0, .75, .25]], atol=1e-15)
@@ -83,7 +83,7 @@ def test_siblings_without_replacement_record_the_law_without_the_earlier_ones():
 
 def test_exhausted_siblings_are_invalid():
   made = _enumerate(
-      drafts.tree((3,), drafts.WITHOUT_REPLACEMENT),
+      drafts.tree((3,), WITHOUT_REPLACEMENT),
       systems.context_free("two", (.5, .5, 0), (.5, .5, 0), 1).log_q[0])
   real = made.weight > 0
   assert sorted(map(tuple, made.draft.tokens[real])) == [(0, 1, PAD), (1, 0, PAD)]
@@ -104,7 +104,7 @@ def test_merged_paths_share_their_prefix():
 
 
 def test_deterministic_drafts_are_single_and_have_no_law():
-  scheme = drafts.tree((2,), drafts.DETERMINISTIC)
+  scheme = drafts.tree((2,), DETERMINISTIC)
   made = _enumerate(scheme, systems.pair("P3", 1).log_q[0])
   assert made.draft.log_q is None and (made.weight == 1).all() and len(made.weight) == 9
   assert drafts.groups(made).weight.shape == (9, 1)

@@ -15,7 +15,7 @@ _ACCEPT = (.5, .25, .75, .125)
 
 def _law(bottom_up, valid=(True,) * 4, accept=_ACCEPT):
   formula = Partial(lambda draft, log_p: Decision(jnp.asarray(accept), log_p))
-  rule = verify.Rule(formula, lossless=False, coupled=False, trees=True, bottom_up=bottom_up)
+  rule = verify.Rule(formula, lossless=False, coupled=False, serves=verify.ANY, bottom_up=bottom_up)
   with jax.enable_x64(True):
     draft = Draft(jnp.arange(4, dtype=jnp.int32), jnp.asarray(_PARENTS, jnp.int32), None,
                   jnp.asarray(valid))
@@ -76,6 +76,6 @@ def test_the_dtype_is_that_of_the_laws():
 def test_what_is_no_probability_gives_no_law(bottom_up, wrong):
   """Even at a node that the walk never meets: after a sure one the last is not tested."""
   formula = Partial(lambda draft, log_p: Decision(jnp.asarray([1, 0, 0, wrong]), log_p))
-  rule = verify.Rule(formula, lossless=False, coupled=False, trees=True, bottom_up=bottom_up)
+  rule = verify.Rule(formula, lossless=False, coupled=False, serves=verify.ANY, bottom_up=bottom_up)
   draft = Draft(jnp.arange(4), jnp.asarray(_PARENTS), None, jnp.ones(4, bool))
   assert np.isnan(exact.law(rule, draft, jnp.log(jnp.full((5, 5), .2)))).all()

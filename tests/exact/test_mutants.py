@@ -13,15 +13,15 @@ from jax.tree_util import Partial
 
 from specjax import verify
 from specjax.exact import certify, drafts, rounds, systems
-from specjax.types import Decision, Draft
+from specjax.types import Decision, Draft, WITHOUT_REPLACEMENT
 from specjax.verify import rule as rule_lib
 
 # Helpers: a mutant rule, and the text of drafts that are tampered with.
 
 
-def mutant(formula, trees=False, bottom_up=False):
+def mutant(formula, serves=verify.CHAINS, bottom_up=False):
   return verify.Rule(
-      Partial(formula), lossless=True, coupled=False, trees=trees, bottom_up=bottom_up)
+      Partial(formula), lossless=True, coupled=False, serves=serves, bottom_up=bottom_up)
 
 
 @jax.jit
@@ -72,7 +72,7 @@ def one_pair(rule, scheme, p, q):
 
 P3 = (.3, .4, .3), (.6, .3, .1)
 AB = (1 / 3, 2 / 3), (2 / 3, 1 / 3)
-TWO_DISTINCT = drafts.tree((2,), drafts.WITHOUT_REPLACEMENT)
+TWO_DISTINCT = drafts.tree((2,), WITHOUT_REPLACEMENT)
 
 
 # Drafts that were not drawn from the law that they record.
@@ -152,7 +152,7 @@ def test_token_already_removed_from_q_when_the_residual_is_taken():
       left = left / left.sum()
     return Decision(jnp.stack(accept), jnp.concatenate([jnp.log(left)[None], log_p[1:]]))
 
-  found = one_pair(mutant(formula, trees=True), TWO_DISTINCT, *P3)
+  found = one_pair(mutant(formula, serves=verify.ANY), TWO_DISTINCT, *P3)
   assert found.max_tv == pytest.approx(99 / 392, abs=1e-12)
 
 
@@ -215,7 +215,7 @@ def block_mutant(weights, epsilon=0.):
     return Decision(
         jnp.minimum(jnp.append(back[1:], w[-1]), 1), jnp.log(jnp.concatenate([residual, p[-1:]])))
 
-  return mutant(formula, False, True)
+  return mutant(formula, bottom_up=True)
 
 
 def _clipped_products(ratios):
@@ -232,7 +232,7 @@ def kseq_with(rho):
     return Decision((overlap / q)[draft.tokens],
                     jnp.concatenate([jnp.log(rest / rest.sum())[None], log_p[1:]]))
 
-  return mutant(formula, trees=True)
+  return mutant(formula, serves=verify.ANY)
 
 
 @pytest.mark.parametrize("rule,scheme,laws,tv", [

@@ -11,12 +11,12 @@ from jax.tree_util import Partial
 
 from specjax import verify
 from specjax.exact import drafts, prefixes, rounds, systems
-from specjax.types import Decision
+from specjax.types import Decision, DETERMINISTIC, WITHOUT_REPLACEMENT
 
 _RULES = {
     "token": (verify.token(), drafts.chain(2)),
     "block": (verify.block(), drafts.chain(2)),
-    "recursive": (verify.recursive(), drafts.tree((2, 1), drafts.WITHOUT_REPLACEMENT)),
+    "recursive": (verify.recursive(), drafts.tree((2, 1), WITHOUT_REPLACEMENT)),
     "traversal": (verify.traversal(), drafts.paths(2, 2)),
     "multipath_block": (verify.multipath_block(), drafts.paths(2, 2)),
 }
@@ -106,7 +106,7 @@ def _biased_bonus(draft, log_p):
 
 def test_a_biased_round_shows_in_rounds():
   rule = verify.Rule(
-      Partial(_biased_bonus), lossless=True, coupled=False, trees=False, bottom_up=False)
+      Partial(_biased_bonus), lossless=True, coupled=False, serves=verify.CHAINS, bottom_up=False)
   made = systems.random(2, 1, 2, 4)
   law = _rounds_alone(rule, drafts.chain(2), made, 3)
   assert law.sum() == pytest.approx(1, abs=1e-14)
@@ -119,6 +119,6 @@ def test_what_cannot_be_asked():
     tables = _tables(made)
     with pytest.raises(ValueError, match="laws after up to 4 tokens"):
       rounds.law_of_rounds(verify.token(), drafts.chain(2), *tables, 3)
-    fixed = drafts.chain(1)._replace(siblings=drafts.DETERMINISTIC)
+    fixed = drafts.chain(1)._replace(siblings=DETERMINISTIC)
     with pytest.raises(ValueError, match="deterministic drafts have none"):
       rounds.law_of_rounds(verify.token(), fixed, *tables, 2)

@@ -12,7 +12,7 @@ from experiments import certify
 from specjax import exact, verify
 from specjax.exact import drafts, systems
 from specjax.launch import registry
-from specjax.types import Decision
+from specjax.types import Decision, WITHOUT_REPLACEMENT
 from tests.launch import forked
 
 
@@ -33,7 +33,7 @@ def test_select():
 def _certificates():
   made = systems.concatenate(*(systems.pair(name, 3, 3) for name in ("AB", "P3", "S3")))
   ways = {"token": [drafts.chain(3), drafts.chain(3)._replace(invalid=(2,))],
-          "recursive": [drafts.chain(3), drafts.tree((2, 1), drafts.WITHOUT_REPLACEMENT)]}
+          "recursive": [drafts.chain(3), drafts.tree((2, 1), WITHOUT_REPLACEMENT)]}
   rules = {name: getattr(verify, name)() for name in ways}
   return rules, {name: exact.certify(rules[name], ways[name], made) for name in ways}
 
@@ -76,7 +76,7 @@ def test_a_false_claim_fails_the_program(
     accept, lossless, finding, monkeypatch, capsys, tmp_path):
   accepts_all = verify.Rule(
       Partial(lambda draft, log_p: Decision(jnp.full_like(log_p[1:, 0], accept), log_p)),
-      lossless=lossless, coupled=False, trees=False, bottom_up=False)
+      lossless=lossless, coupled=False, serves=verify.CHAINS, bottom_up=False)
   monkeypatch.setattr(registry, "rule", lambda spec: accepts_all)
   flags.FLAGS.mark_as_parsed()
   with flagsaver.flagsaver(rule="token", json=True, out=str(tmp_path)):

@@ -188,7 +188,7 @@ def test_wrong_coins_are_rejected(flip, name):
 def test_a_residual_taken_from_p_is_rejected():
   wrong = verify.Rule(
       jax.tree_util.Partial(residual_from_p),
-      lossless=True, coupled=False, trees=False, bottom_up=False)
+      lossless=True, coupled=False, serves=verify.CHAINS, bottom_up=False)
   case = some_drafts("chain")[0]
   counts = np.asarray(count(verify_one, jax.random.key(0), wrong, *production(case), SOME))
   assert p_value(counts, toys.laws_of(verify.token(), [case])[0]) < ALPHA / TESTS

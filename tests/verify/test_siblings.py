@@ -6,6 +6,7 @@ import pytest
 
 from specjax import verify
 from specjax.exact import certify, drafts, systems
+from specjax.types import INDEPENDENT, WITHOUT_REPLACEMENT
 from tests.verify import toys
 
 KINDS = ("chain", "one law", "any laws", "without replacement", "point masses")
@@ -118,15 +119,15 @@ SHARP = (1., 0), (.5, .5)
 # One position, k drafts: the probability that one of them is accepted. SpecTr's and Sequoia's own
 # examples and exact sums; rho* of AB is a root, hence the digits.
 ACCEPTED = (
-    ("recursive", toys.P3, 2, drafts.INDEPENDENT, .82),
-    ("recursive", toys.P3, 2, drafts.WITHOUT_REPLACEMENT, 7 / 8),
-    ("recursive", SHARP, 2, drafts.WITHOUT_REPLACEMENT, 1),
-    ("specinfer", toys.AB, 3, drafts.INDEPENDENT, 23 / 27),
-    ("kseq", toys.P3, 2, drafts.INDEPENDENT, .84),
-    ("kseq", toys.AB, 3, drafts.INDEPENDENT, .896576),
-    ("kseq", U24, 2, drafts.INDEPENDENT, 3 / 4),
-    ("kseq", ((1., 0), (0, 1.)), 2, drafts.INDEPENDENT, 0),
-    ("match", toys.P3, 2, drafts.INDEPENDENT, .513),
+    ("recursive", toys.P3, 2, INDEPENDENT, .82),
+    ("recursive", toys.P3, 2, WITHOUT_REPLACEMENT, 7 / 8),
+    ("recursive", SHARP, 2, WITHOUT_REPLACEMENT, 1),
+    ("specinfer", toys.AB, 3, INDEPENDENT, 23 / 27),
+    ("kseq", toys.P3, 2, INDEPENDENT, .84),
+    ("kseq", toys.AB, 3, INDEPENDENT, .896576),
+    ("kseq", U24, 2, INDEPENDENT, 3 / 4),
+    ("kseq", ((1., 0), (0, 1.)), 2, INDEPENDENT, 0),
+    ("match", toys.P3, 2, INDEPENDENT, .513),
 )
 
 

@@ -10,7 +10,7 @@ from tests.verify import toys
 
 
 def test_it_is_lossless_and_accepts_what_match_accepts():
-  ours, match = (exact.certify(rule, exact.claims.schemes(template.template()), number=20)
+  ours, match = (exact.certify(rule, exact.schemes.served(template.template()), number=20)
                  for rule in (template.template(), verify.match()))
   assert ours.max_tv < 1e-12
   for mine, other in zip(ours.cases, match.cases):

@@ -7,6 +7,7 @@ import pytest
 
 from specjax import verify
 from specjax.exact import certify, drafts, systems
+from specjax.types import WITHOUT_REPLACEMENT
 from tests.verify import toys
 
 PAIRS = (
@@ -67,7 +68,7 @@ def test_the_flags():
 def test_losslessness_of_a_mixture_is_certified():
   for mask in (True, False):
     rule = verify.where(mask, verify.recursive(), verify.traversal())
-    scheme = drafts.tree((2, 1), drafts.WITHOUT_REPLACEMENT)
+    scheme = drafts.tree((2, 1), WITHOUT_REPLACEMENT)
     assert certify(rule, [scheme], systems.random(0, 12, 3, 2)).max_tv < 1e-12
 
 
