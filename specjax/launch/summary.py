@@ -1,7 +1,7 @@
 """The numbers of a decoding run, and the table that shows them beside their definitions."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,44 +35,57 @@ def summarise(answers: list[Answer], costs: theory.Costs | None, traits: Traits)
     traits: of the setup that gave the answers.
   """
   prompts = [_of_prompt(answer) for answer in answers]
-  rounds, emitted, drafting = (
-      sum(getattr(p, name) for p in prompts) for name in ("rounds", "emitted", "drafting"))
-  drafted, tested, accepted = (
-      np.sum([getattr(p, name) for p in prompts], axis=0) for name in (
-          "drafted", "tested", "accepted"))
-  seconds = np.array([(p.seconds, p.baseline_seconds) for p in prompts])
-  tokens = np.array([(p.tokens, p.baseline_tokens) for p in prompts])
-  tau = estimates.ratio(emitted, rounds)
-  share = estimates.ratio(drafting, rounds) if traits.abstains else 1.0
+  acceptance = _acceptance(prompts)
+  rounds = acceptance["rounds"]
+  share = estimates.ratio(sum(p.drafting for p in prompts), rounds) if traits.abstains else 1.0
   steps = float(traits.depth)
   if traits.stops and costs:
-    steps = _draft_steps(drafted, rounds, costs.rows)
-  low_high = estimates.interval(
-      lambda drawn: _speedup(tokens[drawn], seconds[drawn]), len(answers))
+    steps = _draft_steps(_total(prompts, "drafted"), rounds, costs.rows)
   return Result(
       tokens=[a.tokens for a in answers],
       text=[a.text for a in answers],
       prompts=prompts,
       nodes=traits.nodes,
-      tau=tau,
-      tau_macro=float(np.mean([estimates.ratio(p.emitted, p.rounds) for p in prompts])),
-      alpha=estimates.ratio(accepted.sum(), tested.sum()),
-      acceptance_by_position=[estimates.ratio(a, t) for a, t in zip(accepted, tested)],
-      acceptance_by_position_joint=[estimates.ratio(a, rounds) for a in accepted],
-      rounds=rounds,
-      tokens_per_second=estimates.ratio(*(x[:, 0].sum() for x in (tokens, seconds))),
-      baseline_tokens_per_second=estimates.ratio(*(x[:, 1].sum() for x in (tokens, seconds))),
-      speedup=_speedup(tokens, seconds),
-      speedup_interval=low_high and tuple(low_high),
-      predicted_speedup=_predicted(costs, tau, traits.nodes, steps, share),
+      predicted_speedup=_predicted(costs, acceptance["tau"], traits.nodes, steps, share),
       drafting_rounds=share,
-      drafted_tokens=estimates.ratio(drafted.sum(), rounds),
       draft_steps=steps,
       costs=costs and CostResult(
           costs.pass_seconds, theory.window_cost(costs, traits.nodes + 1), costs.draft_step,
           costs.rows),
       identical_to_baseline=(
-          all(a.tokens == a.baseline_tokens for a in answers) if traits.exact else None))
+          all(a.tokens == a.baseline_tokens for a in answers) if traits.exact else None),
+      **acceptance, **_speed(prompts))
+
+
+def _acceptance(prompts: list[PromptResult]) -> dict[str, Any]:
+  """The fields of a result that speak of rounds."""
+  drafted, tested, accepted = (
+      _total(prompts, name) for name in ("drafted", "tested", "accepted"))
+  rounds = sum(p.rounds for p in prompts)
+  return dict(
+      tau=estimates.ratio(sum(p.emitted for p in prompts), rounds),
+      tau_macro=float(np.mean([estimates.ratio(p.emitted, p.rounds) for p in prompts])),
+      alpha=estimates.ratio(accepted.sum(), tested.sum()),
+      acceptance_by_position=[estimates.ratio(a, t) for a, t in zip(accepted, tested)],
+      acceptance_by_position_joint=[estimates.ratio(a, rounds) for a in accepted],
+      rounds=rounds, drafted_tokens=estimates.ratio(drafted.sum(), rounds))
+
+
+def _speed(prompts: list[PromptResult]) -> dict[str, Any]:
+  """The fields of a result that speak of measured seconds."""
+  seconds = np.array([(p.seconds, p.baseline_seconds) for p in prompts])
+  tokens = np.array([(p.tokens, p.baseline_tokens) for p in prompts])
+  rates = [estimates.ratio(*sums) for sums in zip(tokens.sum(0), seconds.sum(0))]
+  low_high = estimates.interval(
+      lambda drawn: _speedup(tokens[drawn], seconds[drawn]), len(prompts))
+  return dict(
+      tokens_per_second=rates[0], baseline_tokens_per_second=rates[1],
+      speedup=_speedup(tokens, seconds), speedup_interval=low_high and tuple(low_high))
+
+
+def _total(prompts: list[PromptResult], name: str) -> np.ndarray:
+  """[D], the counts of all prompts at each depth."""
+  return np.sum([getattr(p, name) for p in prompts], axis=0)
 
 
 def table(result: Result) -> str:
