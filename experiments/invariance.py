@@ -17,6 +17,7 @@ from absl import flags
 from experiments.audits import audit, subjects
 from specjax import keys
 from specjax.launch import app, record
+from specjax.launch.text_table import text_table
 
 _MODEL = flags.DEFINE_enum(
     "model", "default", subjects.NAMES,
@@ -24,6 +25,7 @@ _MODEL = flags.DEFINE_enum(
 _DTYPE = flags.DEFINE_enum("dtype", "float32", ["float32", "bfloat16"], "of the weights")
 _FULL = flags.DEFINE_bool("full", False, "at least 100 000 tokens instead of 20 000")
 _WINDOW = flags.DEFINE_integer("window", 8, "rows of the strict window", lower_bound=2)
+
 
 def main(_):
   subject = subjects.make(_MODEL.value, _DTYPE.value)
@@ -46,37 +48,44 @@ def main(_):
 
 
 def _result(findings: list[audit.Finding]) -> dict:
-  of = lambda mode: [f for f in findings if bool(f.case.strict) == mode]
-  total = lambda some, field: sum(getattr(f, field) for f in some)
-  modes = {
-      name: dict(
-          tokens=total(of(mode), "tokens"), mismatches=total(of(mode), "mismatches"),
-          logits_compared=total(of(mode), "prints"),
-          logits_unequal=total(of(mode), "unequal_prints"),
-          largest_gap=max((gap for f in of(mode) for *_, gap in f.divergences), default=None),
-          holds=all(f.holds for f in of(mode)))
-      for name, mode in (("strict", True), ("normal", False))}
   return dict(
-      holds=all(f.holds for f in findings), **modes, near_tie=audit.NEAR_TIE,
+      holds=all(f.holds for f in findings),
+      strict=_totals([f for f in findings if f.case.strict]),
+      normal=_totals([f for f in findings if not f.case.strict]), near_tie=audit.NEAR_TIE,
       cases=[dict(f.case._asdict(), tokens=f.tokens, mismatches=f.mismatches,
                   unequal_logits=f.unequal_prints, divergences=f.divergences, holds=f.holds)
              for f in findings])
 
 
+def _totals(findings: list[audit.Finding]) -> dict:
+  return dict(
+      tokens=sum(f.tokens for f in findings), mismatches=sum(f.mismatches for f in findings),
+      logits_compared=sum(f.prints for f in findings),
+      logits_unequal=sum(f.unequal_prints for f in findings),
+      largest_gap=max((gap for f in findings for *_, gap in f.divergences), default=None),
+      holds=all(f.holds for f in findings))
+
+
 def _print(findings: list[audit.Finding]) -> None:
-  print(f"{'drafter':14} {'gamma':>5} {'rule':7} {'T':>4} {'mode':7} {'batch':>5}"
-        f" {'tokens':>7} {'parted':>6} {'bits':>11}  verdict")
+  rows = []
   for f in findings:
     c = f.case
-    mode = f"W = {c.strict}" if c.strict else "normal"
-    bits = f"{f.prints - f.unequal_prints}/{f.prints}" if f.prints else "-"
-    print(f"{c.drafter:14} {c.gamma:5} {c.rule:7} {c.temperature:4} {mode:7} {c.batch_size:5}"
-          f" {f.tokens:7} {f.mismatches:6} {bits:>11}  {'holds' if f.holds else 'FAILS'}")
+    bits = f"{f.prints - f.unequal_prints} of {f.prints}" if f.prints else "-"
+    gap = f"{max(gap for *_, gap in f.divergences):.1e}" if f.divergences else "-"
+    rows.append([
+        c.drafter, str(c.gamma), c.rule, str(c.temperature),
+        f"W = {c.strict}" if c.strict else "normal", str(c.batch_size), str(f.tokens),
+        str(f.mismatches), gap, bits, "holds" if f.holds else "FAILS"])
+  print(text_table(
+      ["drafter", "gamma", "rule", "T", "mode", "batch", "tokens", "parted", "gap", "bits",
+       "verdict"], rows))
+  for f in findings:
     for prompt, position, gap in f.divergences:
-      print(f"    prompt {prompt} parts at answer token {position}: "
-            f"gap of the two best scores {gap:.1e}")
+      print(f"{f.case.drafter}, gamma {f.case.gamma}, T = {f.case.temperature}: prompt {prompt} "
+            f"parts at answer token {position}, gap of the two best scores {gap:.1e}")
   print(
       "\ntokens: compared with plain decoding of the same seed. parted: prompts whose texts differ."
+      "\ngap: between the two best scores where texts part, the largest."
       "\nbits: positions whose logits have the same bits as those of plain decoding (strict mode)."
       f"\nIn normal mode a text may part where the gap of the scores is below {audit.NEAR_TIE}.")
 

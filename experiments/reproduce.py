@@ -20,6 +20,7 @@ from absl import flags
 
 from experiments.papers import claim as claims_lib, PAPERS
 from specjax.launch import app, errors
+from specjax.launch.text_table import text_table
 from specjax.types import Error
 
 _PAPER = flags.DEFINE_string("paper", None, f"one source only: {', '.join(PAPERS)}")
@@ -75,15 +76,15 @@ def report(rows: list[claims_lib.Row], found: list[dict]) -> str:
   """All rows and the contradictions as Markdown."""
   columns = ("paper", "place", "quantity", "value", "origin", "ours", "difference", "tolerance",
              "kind", "verdict", "command")
-  lines = ["# Published numbers, recomputed", "", summary(rows), _LEGEND,
-           _line(columns), "|" + "---|" * len(columns)]
+  shown = []
   for row in rows:
     quantity = f"{row.quantity} ({row.note})" if row.note else row.quantity
-    shown = row._replace(quantity=quantity, command=f"`{row.command}`")
-    lines.append(_line([_text(getattr(shown, column)) for column in columns]))
-  lines += ["", "## Contradictions", ""]
-  lines += [f"- {each['paper']}. {each['statement']} {each['finding']}" for each in found]
-  return "\n".join(lines) + "\n"
+    row = row._replace(quantity=quantity, command=f"`{row.command}`")
+    shown.append([_text(getattr(row, column)) for column in columns])
+  statements = [f"- {each['paper']}. {each['statement']} {each['finding']}" for each in found]
+  return "\n".join([
+      "# Published numbers, recomputed", "", summary(rows), _LEGEND, text_table(columns, shown),
+      "", "## Contradictions", "", *statements]) + "\n"
 
 
 def summary(rows: list[claims_lib.Row]) -> str:
@@ -108,10 +109,6 @@ def _text(value) -> str:
   if isinstance(value, (int, float)):
     return f"{value:.6g}"
   return "-" if value is None else value
-
-
-def _line(cells) -> str:
-  return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def main(_):

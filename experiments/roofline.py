@@ -13,27 +13,18 @@ time of a pass against its rows.
 
 import functools
 import pathlib
-from typing import Callable, NamedTuple
 
 import jax
-import matplotlib
 import numpy as np
 from absl import flags
-from matplotlib.figure import Figure as Canvas
 
-from experiments.benchmarks import machine, tables
 from specjax import theory
 from specjax.launch import app, build, config as config_lib, errors, record
-from specjax.report import style
+from specjax.measure import machine
+from specjax.report import roofline as report
 from specjax.types import Error
 
 CPU = "cpu"
-_LEGEND = """
-A pass reads every weight and every cached key and value once, and computes 2 FLOP for each
-parameter and row and those of attention. ridge: FLOP a byte at which arithmetic takes as long as
-reading. step: the larger of both times, a lower bound. tokens/s: plain decoding, all sequences
-together, an upper bound. free rows: rows of each sequence up to which the pass still waits for
-memory, so that they cost nearly nothing; gamma + 1 of them are scored in a round."""
 
 _CONFIG = config_lib.define(None)
 _DEVICE = flags.DEFINE_list(
@@ -67,28 +58,18 @@ def main(_):
     bound = functools.partial(
         theory.roofline, device, model["parameters"], dtype, model["batch"],
         context=_CONTEXT.value, attention=model["attention"])
-    found[name] = Bounds(dtype, device.source, bound(rows=_ROWS.value), bound)
+    found[name] = report.Bounds(dtype, device.source, bound(rows=_ROWS.value), bound)
   if app.OUT.value is not None:
-    with matplotlib.rc_context(style.SETTINGS):
-      (pathlib.Path(app.OUT.value) / "roofline.png").write_bytes(style.png(_draw(found)))
-  print(_table(found))
+    (pathlib.Path(app.OUT.value) / "roofline.png").write_bytes(report.png(found))
+  print(report.table(found))
   if left_out:
     print(f"\nwithout a published peak for {model['dtype']}: {', '.join(left_out)}")
-  print(_LEGEND)
+  print(report.LEGEND)
   app.emit("roofline", dict(
       **model, context=_CONTEXT.value, rows=_ROWS.value,
       devices={name: dict(dtype=each.dtype, source=each.source, **each.step._asdict())
                for name, each in found.items()},
       manifest=record.manifest(app.SEED.value)))
-
-
-class Bounds(NamedTuple):
-  """What was found for one device."""
-
-  dtype: str
-  source: str  # of the device's figures
-  step: theory.Roofline
-  of: Callable[..., theory.Roofline]  # rows -> the bounds of such a pass
 
 
 def _model() -> dict:
@@ -126,36 +107,6 @@ def _known(name: str) -> theory.Device:
     raise Error(
         f"--device: there is no {name!r}{errors.nearest(name, [*theory.DEVICES, CPU])}")
   return theory.DEVICES[name]
-
-
-def _table(found: dict[str, Bounds]) -> str:
-  rows = [["device", "dtype", "GB", "GFLOP", "ridge", "memory, ms", "arithmetic, ms", "step, ms",
-           "tokens/s", "free rows"]]
-  for name, each in found.items():
-    step = each.step
-    times = (f"{1e3 * s:.3g}" for s in (step.memory_seconds, step.compute_seconds, step.seconds))
-    rows.append([
-        name, each.dtype, f"{step.bytes / 1e9:.4g}", f"{step.flops / 1e9:.4g}", f"{step.ridge:.4g}",
-        *times, f"{step.tokens_per_second:.4g}", f"{step.free_rows:.4g}"])
-  return tables.table(rows)
-
-
-def _draw(found: dict[str, Bounds]) -> Canvas:
-  """The time of a pass against its rows; a mark where arithmetic takes over."""
-  canvas, [[axis]] = style.grid(1, 1, (style.WIDTH, 4))
-  axis.set(xscale="log", yscale="log", title="Least time of a pass. Marked: its last free row",
-           xlabel="rows that a pass scores of each sequence, γ + 1", ylabel="ms")
-  most = max(max(8 * each.step.free_rows, 16) for each in found.values())
-  rows = np.unique(np.geomspace(1, most, 200).astype(int))
-  for place, (name, each) in enumerate(found.items()):
-    free, least = each.step.free_rows, 1e3 * each.of(rows=1).seconds
-    colour = style.colour(place, len(found))
-    axis.plot(rows, [1e3 * each.of(rows=int(n)).seconds for n in rows], color=colour)
-    axis.plot(*([free, least] if free >= 1 else [[], []]), style.marker(place), color=colour,
-              label=f"{name}: {free:.0f} free rows" if free >= 1 else f"{name}: no free row")
-  style.plain_log(axis.xaxis, axis.yaxis)
-  axis.legend()
-  return canvas
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import statistics
 from typing import NamedTuple
 
 from experiments.benchmarks import contest, kernels, passes
+from specjax.launch.text_table import text_table
 
 _DEFINITIONS = {
     "model": """
@@ -39,72 +40,69 @@ class Goal(NamedTuple):
     return self.value >= self.bound if self.at_least else self.value <= self.bound
 
 
-def table(rows: list[list[str]]) -> str:
-  """Rows of cells as Markdown that reads as plain text too; the first row is the head."""
-  widths = [max(map(len, column)) for column in zip(*rows)]
-  lines = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths)) for row in rows]
-  rule = " | ".join("-" * width for width in widths)
-  return "\n".join(f"| {line} |" for line in [lines[0], rule, *lines[1:]])
-
-
 def section(name: str, *parts: str) -> str:
   return "\n\n".join([f"## {name}", *parts, _DEFINITIONS[name].strip()])
 
 
 def model(result: passes.Passes) -> str:
-  rows = [["rows n", *map(str, result.seconds)],
-          ["pass, ms", *(_ms(seconds) for seconds in result.seconds.values())],
-          ["V(n)", *(f"{ratio:.2f}" for ratio in result.relative.values())]]
-  rounds = [["decoder", "round, ms", "outside, ms", "outside / round", "drafting"]]
-  for name, each in result.rounds.items():
-    rounds.append([name, _ms(each.round), _ms(each.outside), f"{each.fraction:.1%}",
-                   f"{each.drafting:.0%}"])
-  return section("model", table(rows), table(rounds))
+  widths = [["pass, ms", *(_ms(seconds) for seconds in result.seconds.values())],
+            ["V(n)", *(f"{ratio:.2f}" for ratio in result.relative.values())]]
+  rounds = [
+      [name, _ms(each.round), _ms(each.outside), f"{each.fraction:.1%}", f"{each.drafting:.0%}"]
+      for name, each in result.rounds.items()]
+  return section(
+      "model", text_table(["rows n", *map(str, result.seconds)], widths),
+      text_table(["decoder", "round, ms", "outside, ms", "outside / round", "drafting"], rounds))
 
 
 def peers(results: dict[str, contest.Result], skipped: dict[str, str], prompts: int) -> str:
   others = [name for name in results if name.endswith(" plain")]
-  rows = [["decoder", "tokens/s", *(f"/ {name}" for name in others), "same text", "tau", "alpha"]]
+  head = ["decoder", "tokens/s", *(f"/ {name}" for name in others), "same text", "tau", "alpha"]
+  rows = []
   for name, result in results.items():
     rows.append([
         name, f"{result.rate:.1f}",
         *(_range(*contest.ratio(results, name, other)) for other in others),
         f"{result.same_texts} of {prompts}{_margins(result)}", _number(result.tau),
         _number(result.alpha)])
-  parts = [table(rows), _by_category(results)]
+  parts = [text_table(head, rows), _by_category(results)]
   parts += [f"{name} left out: {why}" for name, why in skipped.items()]
   return section("peers", *parts)
 
 
 def logits(result: kernels.Sorting) -> str:
-  rows = [["transforms", "ours, ms", "sorting, ms", "sorting / ours"]]
-  for name, (ours, sorting) in result.seconds.items():
-    rows.append([name, _ms(ours), _ms(sorting), f"{result.ratio[name]:.1f}"])
+  rows = [[name, _ms(ours), _ms(sorting), f"{result.ratio[name]:.1f}"]
+          for name, (ours, sorting) in result.seconds.items()]
   same = "Both keep the same tokens." if result.same else "THE TWO KEEP DIFFERENT TOKENS."
-  return section("logits", f"{result.rows} rows of {result.vocab}. {same}", table(rows))
+  return section(
+      "logits", f"{result.rows} rows of {result.vocab}. {same}",
+      text_table(["transforms", "ours, ms", "sorting, ms", "sorting / ours"], rows))
 
 
 def verify(result: kernels.Verification) -> str:
-  rows = [["rule", "ms", "/ copy"], ["copy", _ms(result.copy_seconds), "1.00"]]
+  rows = [["copy", _ms(result.copy_seconds), "1.00"]]
   rows += [[rule, _ms(seconds), f"{result.ratio[rule]:.2f}"]
            for rule, seconds in result.seconds.items()]
   return section(
-      "verify", f"B = {result.batch}, gamma = {result.gamma}, V = {result.vocab}.", table(rows))
+      "verify", f"B = {result.batch}, gamma = {result.gamma}, V = {result.vocab}.",
+      text_table(["rule", "ms", "/ copy"], rows))
 
 
 def goals(found: list[Goal]) -> str:
-  rows = [["goal (2 cores, float32, batch 1, SmolLM2)", "measured", "wanted", ""]]
+  rows = []
   for goal in found:
     sign = ">=" if goal.at_least else "<="
     rows.append([goal.name, f"{goal.value:.3g}", f"{sign} {goal.bound:g}",
                  "met" if goal.met else "MISSED"])
-  return "## goals\n\n" + table(rows)
+  return "## goals\n\n" + text_table(
+      ["goal (2 cores, float32, batch 1, SmolLM2)", "measured", "wanted", ""], rows)
 
 
 def _by_category(results: dict[str, contest.Result]) -> str:
   """tokens/s of every decoder on each category of prompts, and its ratio to plain decoding."""
   categories = list(results[contest.PLAIN].category_rates)
-  rows = [[f"tokens/s (/ {contest.PLAIN})", *(category or "prompts" for category in categories)]]
+  head = [f"tokens/s (/ {contest.PLAIN})", *(category or "prompts" for category in categories)]
+  rows = []
   for name, result in results.items():
     cells = []
     for category in categories:
@@ -112,7 +110,7 @@ def _by_category(results: dict[str, contest.Result]) -> str:
       rate = statistics.median(result.category_rates[category])
       cells.append(f"{rate:.1f} ({median:.2f})")
     rows.append([name, *cells])
-  return table(rows)
+  return text_table(head, rows)
 
 
 def _margins(result: contest.Result) -> str:

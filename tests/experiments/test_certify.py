@@ -9,10 +9,9 @@ from absl.testing import flagsaver
 from jax.tree_util import Partial
 
 from experiments import certify
-from specjax import exact, verify
-from specjax.exact import drafts, systems
+from specjax import verify
 from specjax.launch import registry
-from specjax.types import Decision, WITHOUT_REPLACEMENT
+from specjax.types import Decision
 from tests.launch import forked
 
 
@@ -28,24 +27,6 @@ def test_select():
       "specjax.verify.template:template", "token"]
   with pytest.raises(ValueError, match="no rule 'blok'; did you mean 'block'"):
     certify.select("token,blok")
-
-
-def _certificates():
-  made = systems.concatenate(*(systems.pair(name, 3, 3) for name in ("AB", "P3", "S3")))
-  ways = {"token": [drafts.chain(3), drafts.chain(3)._replace(invalid=(2,))],
-          "recursive": [drafts.chain(3), drafts.tree((2, 1), WITHOUT_REPLACEMENT)]}
-  rules = {name: getattr(verify, name)() for name in ways}
-  return rules, {name: exact.certify(rules[name], ways[name], made) for name in ways}
-
-
-def test_tables():
-  rules, found = _certificates()
-  token, recursive = (line for line in certify.summary(found, rules).splitlines()[2:])
-  assert token.split("|")[1:4][0].strip() == "token" and "1.1111" in token and "1.1900" in token
-  assert "lossless" in recursive and "1.1111" not in recursive  # no chain of two was asked for
-  assert "1.6667 / 1.4875 / 1.0157" in certify.trees(found)
-  assert certify.trees({"token": found["token"]}) == ""
-  assert "max TV" in certify.report(found, rules)
 
 
 def test_the_program():

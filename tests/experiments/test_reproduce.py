@@ -152,7 +152,7 @@ def test_select():
 
 def test_report_has_a_row_and_a_command_for_each_claim(rows):
   text = reproduce.report(rows, [dict(paper="a", statement="b.", finding="c 1.")])
-  assert text.count("\n| ") == len(rows) + 1 and "## Contradictions" in text
+  assert text.count("\n| ") == len(rows) + 2 and "## Contradictions" in text
   assert all(f"`{row.command}`" in text for row in rows) and reproduce.summary(rows) in text
 
 

@@ -5,7 +5,6 @@ import pathlib
 
 import pytest
 
-from experiments.benchmarks import machine
 from tests.launch import forked
 
 TINY = pathlib.Path(__file__).parents[1] / "loading" / "goldens" / "llama"
@@ -70,10 +69,3 @@ def test_bad_input_is_answered_in_one_paragraph():
     assert complaint in err, (arguments, err)
     assert code == 2 and "Traceback" not in err and out == "", (arguments, code, err)
     assert len(err.strip().splitlines()) == 1, err
-
-
-def test_this_machine_has_a_roof(monkeypatch):
-  monkeypatch.setattr(machine, "_READ", (64, 64))
-  monkeypatch.setattr(machine, "_MULTIPLIED", 64)
-  found = machine.measure()
-  assert found.bandwidth > 0 and found.peak["float32"] > 0 and found.name == "cpu"
