@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import pathlib
 import statistics
 import time
 from typing import Callable, NamedTuple
@@ -20,8 +19,6 @@ from specjax.types import Params
 
 PLAIN = "specjax plain"
 _PAUSE = 0.1  # seconds; threads of the one before stop waiting actively for work
-COUNTERPARTS = ("ngram", "layer_skip")  # the drafters by name that transformers has too
-_NGRAM = 3  # tokens that prompt lookup matches at most, here and there
 
 
 class Played(NamedTuple):
@@ -83,25 +80,6 @@ def ours(setup: Setup, decoder: decode.Decoder, params: Params, key: jax.Array,
 def theirs(peer: peers.Peer, mode: dict, max_new_tokens: int) -> Contestant:
   """A decoder of a peer. Its time begins after the first tokens, which reading the prompt gives."""
   return lambda prompt: Played(*peer.decode(prompt, max_new_tokens, mode), None)
-
-
-def mode_of(spec: str, gamma: int, layers: int, assistant: pathlib.Path | None) -> tuple[str, dict]:
-  """How transformers names and runs a drafter of ours.
-
-  Args:
-    spec: the drafter's name, as in a configuration.
-    gamma: tokens drafted a round.
-    layers: of the target.
-    assistant: where a second model has been written, if `spec` is one.
-  """
-  name, _, number = spec.partition(":")
-  if name == "ngram":
-    return "transformers prompt lookup", dict(
-        prompt_lookup_num_tokens=gamma, max_matching_ngram_size=_NGRAM)
-  if name == "layer_skip":
-    return "transformers early exit", dict(
-        gamma=gamma, assistant_early_exit=int(number) if number else layers // 2 or 1)
-  return "transformers assisted", dict(gamma=gamma, assistant=str(assistant))
 
 
 def play_all(

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.benchmarks import contest, export, kernels, peers, tables, worker
+from experiments.benchmarks import export, kernels, opponents, peers, tables, worker
 from specjax import decode, drafters, logits, verify
 from specjax.loading import gguf_file, gguf_model, hf_directory, hf_model, tensors
 from specjax.loading.model import Model
@@ -132,12 +132,12 @@ def test_stretched_frequencies_are_refused(tmp_path):
 
 
 def test_names_of_drafters_elsewhere():
-  assert contest.mode_of("ngram", 5, 8, None) == (
+  assert opponents.mode_of("ngram", 5, 8, None) == (
       "transformers prompt lookup", dict(prompt_lookup_num_tokens=5, max_matching_ngram_size=3))
   for spec, layers in (("layer_skip", 4), ("layer_skip:3", 3)):
-    assert contest.mode_of(spec, 5, 8, None) == (
+    assert opponents.mode_of(spec, 5, 8, None) == (
         "transformers early exit", dict(gamma=5, assistant_early_exit=layers))
-  assert contest.mode_of("path/of/model", 2, 8, pathlib.Path("x")) == (
+  assert opponents.mode_of("path/of/model", 2, 8, pathlib.Path("x")) == (
       "transformers assisted", dict(gamma=2, assistant="x"))
 
 

@@ -113,7 +113,8 @@ def test_what_a_sweep_leaves(files):
       grid, grid, [*COMMON, sets, f"--out={mixed}"], [*grid, "--config.max_new_tokens=7"],
       [*grid, "--min_p=0,0.1"])
   found = result(made)
-  assert "| rule " in made[1] and "| typical:0.09,0.3 | 1.0 " in made[1] and "tau:" in made[1]
+  assert "| rule " in made[1] and "tau:" in made[1]
+  assert "| typical:0.09,0.3 |         1.0 " in made[1]
   assert (found["done"], found["failed"], found["skipped"], found["elsewhere"]) == (8, 0, 0, 0)
   assert found["folder"] == str(out) and len(found["rows"]) == len(lines(out)) == 8
   assert {"id", "cell", "error", "tau", "alpha", "speedup"} <= set(found["rows"][0])
