@@ -17,7 +17,7 @@ from experiments.audits import fingerprint
 from specjax import decode, drafters, keys, logits, verify
 from specjax.models import transformer
 from specjax.models.config import ModelConfig
-from specjax.types import Drafter, Params, PyTree
+from specjax.types import Drafter, PyTree
 
 NEAR_TIE = 1e-3  # of the scores' gap; logits of two widths differ by up to 2e-4 (float32)
 
@@ -120,19 +120,14 @@ def _texts(subject, decoder, key, max_new_tokens, batch_size, reverse) -> Texts:
   answers, prints = {}, {}
   for first in range(0, len(order), size):
     rows = order[first:first + size]
-    lengths = np.array([len(subject.prompts[row]) for row in rows])
-    padded = np.zeros((len(rows), lengths.max()), np.int32)
-    for place, row in enumerate(rows):
-      padded[place, :lengths[place]] = subject.prompts[row]
-    state = decoder.init(
-        Params(subject.params), padded, lengths, max_new_tokens=max_new_tokens,
-        rows=np.array(rows, np.int32))
-    state, _ = decode.run(decoder, key, subject.params, state)
-    decode.check_finite(state.failed, state.lengths)
-    ends, tokens, seen = map(np.asarray, (state.lengths, state.tokens, state.cache[1]))
-    for place, (row, begin) in enumerate(zip(rows, lengths)):
-      answers[row] = tokens[place, begin:ends[place]].tolist()
-      prints[row] = seen[place, begin - 1:ends[place] - 1].tolist()
+    batch = decode.run_batch(
+        decoder, key, subject.params, [subject.prompts[row] for row in rows], max_new_tokens,
+        rows=rows)
+    seen = np.asarray(batch.state.cache[1])
+    for place, (row, answer) in enumerate(zip(rows, batch.tokens)):
+      begin = len(subject.prompts[row])
+      answers[row] = answer
+      prints[row] = seen[place, begin - 1:begin - 1 + len(answer)].tolist()
   in_order = lambda texts: [texts[row] for row in range(len(order))]
   return Texts(in_order(answers), in_order(prints))
 

@@ -52,27 +52,11 @@ def ours(setup: Setup, decoder: decode.Decoder, params: Params, key: jax.Array,
          max_new_tokens: int) -> Contestant:
   """A decoder of this library. Its time is that of the rounds; the prompt has been read before."""
 
-  def start(prompt):
-    padded, lengths = decode.pad([prompt])
-    return jax.block_until_ready(decoder.init(
-        params, padded, lengths, max_new_tokens=max_new_tokens,
-        eos=setup.model.tokenizer.eos_ids))
-
-  compiled = set()  # capacities of the states that the loop has run on
-
   def contestant(prompt):
-    state = start(prompt)
-    capacity = state.tokens.shape[1]
-    if capacity not in compiled:
-      decode.run(decoder, key, params, state)
-      compiled.add(capacity)
-      state = start(prompt)
-    begin = time.perf_counter()
-    state, counts = jax.block_until_ready(decode.run(decoder, key, params, state))
-    seconds = time.perf_counter() - begin
-    decode.check_finite(state.failed, state.lengths)
-    tokens = np.asarray(state.tokens)[0, len(prompt):int(state.lengths[0])].tolist()
-    return Played(tokens, seconds, len(tokens), jax.tree.map(lambda x: np.asarray(x)[0], counts))
+    batch = decode.run_batch(
+        decoder, key, params, [prompt], max_new_tokens, eos=setup.model.tokenizer.eos_ids)
+    tokens, counts = batch.tokens[0], jax.tree.map(lambda count: count[0], batch.counts)
+    return Played(tokens, batch.seconds, len(tokens), counts)
 
   return contestant
 

@@ -55,7 +55,7 @@ def measure(
   cycle = [i % stub.PERIOD for i in range(len(prompt))]
   drafting = {}
   for name, (decoder, params) in decoders.items():
-    drafting[name] = _drafting(_decode(decoder, key, params, prompt, _TOKENS)[1])
+    drafting[name] = _drafting(decoder, key, params, prompt)
     parts["round", name] = functools.partial(_time_round, decoder, key, params, prompt, _TOKENS)
     parts["outside", name] = functools.partial(
         _time_round, stubs[name][0], key, params, cycle, _STUB_TOKENS)
@@ -70,9 +70,8 @@ def measure(
 
 def _time_passes(decoder: decode.Decoder, params: Params, prompt: list[int], width: int) -> float:
   """Seconds of one pass over `width` rows behind the prompt."""
-  padded, lengths = decode.pad([prompt])
   state = jax.block_until_ready(decoder.init(
-      params, padded, lengths, max_new_tokens=max(WIDTHS)))
+      params, *decode.pad([prompt]), max_new_tokens=max(WIDTHS)))
   tokens = jnp.full((1, width), prompt[-1], jnp.int32)
   seconds, _ = costs.time_pass(
       decoder.target, params.target, state.cache, tokens, state.lengths - 1)
@@ -81,18 +80,11 @@ def _time_passes(decoder: decode.Decoder, params: Params, prompt: list[int], wid
 
 def _time_round(decoder, key, params, prompt, tokens) -> float:
   """Seconds of one round, averaged over those that make `tokens` tokens."""
-  seconds, counts = _decode(decoder, key, params, prompt, tokens)
-  return seconds / int(counts.rounds[0])
+  batch = decode.run_batch(decoder, key, params, [prompt], tokens)
+  return batch.seconds / int(batch.counts.rounds[0])
 
 
-def _decode(decoder, key, params, prompt, tokens):
-  padded, lengths = decode.pad([prompt])
-  state = jax.block_until_ready(decoder.init(params, padded, lengths, max_new_tokens=tokens))
-  done = []
-  seconds = timing.seconds_of(lambda: done.append(decode.run(decoder, key, params, state)) or done)
-  return seconds, done[0][1]
-
-
-def _drafting(counts) -> float:
-  """The part of the rounds that had a draft; 0 for plain decoding."""
+def _drafting(decoder, key, params, prompt) -> float:
+  """The part of the rounds that had a draft."""
+  counts = decode.run_batch(decoder, key, params, [prompt], _TOKENS).counts
   return float(counts.drafting[0] / counts.rounds[0])
