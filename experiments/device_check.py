@@ -7,19 +7,18 @@ Random weights in the shape of the default model, float32 and bfloat16. Strict m
 for bit on a device for this to end with exit code 0; the rest is measured and printed.
 """
 
-import statistics
+import functools
 import sys
-import time
 
 import jax
-import numpy as np
 import tqdm
 from absl import flags
 
-from experiments.audits import audit, subjects
-from specjax import decode, drafters, keys, logits, verify
-from specjax.launch import app, record
-from specjax.models import transformer
+from experiments.audits import audit, models
+from specjax import decode, keys, loading, logits, verify
+from specjax.launch import app, record, registry
+from specjax.measure import timing
+from specjax.types import Params
 
 _SMALL = flags.DEFINE_bool("small", False, "a toy model and few tokens")
 _WINDOW, _GAMMA, _REPEATS = 8, 3, 3
@@ -29,19 +28,19 @@ def main(_):
   tokens = 16 if _SMALL.value else 128
   result = dict(device=str(jax.devices()[0].device_kind), window=_WINDOW)
   for dtype in ("float32", "bfloat16"):
-    subject = subjects.make("tiny" if _SMALL.value else "random", dtype)
+    audited = models.load("tiny" if _SMALL.value else "random", dtype)
     layers = 1 if _SMALL.value else 8
     grid = [audit.Case(drafter, gamma, "gumbel", t, window, batch, batch > 1)
             for drafter, gamma, t, window, batch in [
                 ("ngram", 3, 0.0, _WINDOW, 1), (f"layer_skip:{layers}", 7, 0.7, _WINDOW, 1),
                 ("ngram", 7, 0.7, _WINDOW, 4), ("ngram", 3, 0.7, 0, 4)]]
     with tqdm.tqdm(total=len(grid), unit="case", desc=dtype, file=sys.stderr) as bar:
-      findings = audit.audit(subject, grid, keys.from_seed(app.SEED.value), tokens, bar.update)
+      findings = audit.audit(audited, grid, keys.from_seed(app.SEED.value), tokens, bar.update)
     result[dtype] = dict(
         cases=[dict(f.case._asdict(), tokens=f.tokens, mismatches=f.mismatches,
                     unequal_logits=f.unequal_prints, divergences=f.divergences) for f in findings],
         strict_holds=all(f.holds for f in findings if f.case.strict),
-        times=_times(subject, tokens))
+        times=_times(audited, tokens))
     print(f"{dtype}: strict mode {'holds' if result[dtype]['strict_holds'] else 'FAILS'};"
           f" seconds for {tokens} tokens: {result[dtype]['times']}")
   result["manifest"] = record.manifest(app.SEED.value)
@@ -50,27 +49,27 @@ def main(_):
     sys.exit(1)
 
 
-def _times(subject: audit.Subject, tokens: int) -> dict:
-  """Median seconds of one prompt, interleaved, compilation excluded; a drafter that never agrees
+def _times(audited: audit.Audited, tokens: int) -> dict:
+  """Median seconds of one prompt, in turn, compilation excluded; a drafter that never agrees
   beside one that always does, since random weights say nothing about acceptance."""
-  target = transformer.target(subject.config)
-  whole = transformer.early_exit(subject.config, subject.config.num_layers)
-  cold = logits.temperature(0.0)
+  model, cold = audited.model, logits.temperature(0.0)
+  target, key, params = model.target(), keys.from_seed(app.SEED.value), Params(model.params)
+
+  def speculative(drafter):
+    built = registry.drafter(drafter, _GAMMA, model, loading.load)
+    return decode.speculative(target, built.drafter, verify.token(), cold)
+
   decoders = dict(
       plain=decode.autoregressive(target, cold),
       plain_strict=decode.autoregressive(target, cold, strict=_WINDOW),
-      ngram=decode.speculative(target, drafters.ngram(_GAMMA), verify.token(), cold),
-      itself=decode.speculative(target, drafters.layer_skip(whole, _GAMMA), verify.token(), cold))
-  prompt = np.array([subject.prompts[0]])
-  times = {name: [] for name in decoders}
-  for repeat in range(_REPEATS + 1):
-    for name, decoder in decoders.items():
-      begin = time.perf_counter()
-      jax.block_until_ready(decode.generate(
-          decoder, jax.random.key(0), subject.params, prompt, np.array([prompt.shape[1]]), tokens))
-      if repeat:  # the first one compiles
-        times[name].append(time.perf_counter() - begin)
-  return {name: round(statistics.median(seconds), 4) for name, seconds in times.items()}
+      ngram=speculative("ngram"), itself=speculative(f"layer_skip:{model.config.num_layers}"))
+  prompt, lengths = decode.pad(audited.prompts[:1])
+  parts = {
+      name: functools.partial(
+          timing.seconds_of, decode.generate, decoder, key, params, prompt, lengths, tokens)
+      for name, decoder in decoders.items()}
+  medians = timing.medians(timing.in_turn(parts, _REPEATS))
+  return {name: round(seconds, 4) for name, seconds in medians.items()}
 
 
 if __name__ == "__main__":

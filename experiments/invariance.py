@@ -14,13 +14,13 @@ import sys
 import tqdm
 from absl import flags
 
-from experiments.audits import audit, subjects
+from experiments.audits import audit, models
 from specjax import keys
 from specjax.launch import app, record
 from specjax.launch.text_table import text_table
 
 _MODEL = flags.DEFINE_enum(
-    "model", "default", subjects.NAMES,
+    "model", "default", models.NAMES,
     "default: SmolLM2; random: its shape with random weights (no download); tiny: a toy")
 _DTYPE = flags.DEFINE_enum("dtype", "float32", ["float32", "bfloat16"], "of the weights")
 _FULL = flags.DEFINE_bool("full", False, "at least 100 000 tokens instead of 20 000")
@@ -28,7 +28,7 @@ _WINDOW = flags.DEFINE_integer("window", 8, "rows of the strict window", lower_b
 
 
 def main(_):
-  subject = subjects.make(_MODEL.value, _DTYPE.value)
+  audited = models.load(_MODEL.value, _DTYPE.value)
   tiny = _MODEL.value == "tiny"
   widest = _WINDOW.value - 1
   gammas = sorted({1, min(3, widest), widest})
@@ -37,7 +37,7 @@ def main(_):
       batch=4)
   tokens = 24 if tiny else 480 if _FULL.value else 96
   with tqdm.tqdm(total=len(grid), unit="case", file=sys.stderr) as bar:
-    findings = audit.audit(subject, grid, keys.from_seed(app.SEED.value), tokens, bar.update)
+    findings = audit.audit(audited, grid, keys.from_seed(app.SEED.value), tokens, bar.update)
   _print(findings)
   result = _result(findings)
   result["manifest"] = record.manifest(

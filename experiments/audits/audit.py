@@ -14,28 +14,26 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments.audits import fingerprint
-from specjax import decode, drafters, keys, logits, verify
-from specjax.models import transformer
-from specjax.models.config import ModelConfig
-from specjax.types import Drafter, PyTree
+from specjax import decode, keys, loading, logits
+from specjax.launch import divergence, registry
+from specjax.types import Params
 
 NEAR_TIE = 1e-3  # of the scores' gap; logits of two widths differ by up to 2e-4 (float32)
 
 
-class Subject(NamedTuple):
-  """What is audited."""
+class Audited(NamedTuple):
+  """A model, and the prompts that it answers."""
 
-  config: ModelConfig
-  params: PyTree
+  model: loading.Model
   prompts: list[list[int]]
 
 
 class Case(NamedTuple):
   """One way to decode; `row` and `batch` order are varied through `batch_size` and `reverse`."""
 
-  drafter: str  # ngram, or layer_skip:LAYERS
+  drafter: str  # as config.drafter names it, one without parameters of its own
   gamma: int
-  rule: str
+  rule: str  # as config.rule names it
   temperature: float
   strict: int  # rows of the window, 0 for normal mode
   batch_size: int
@@ -80,7 +78,7 @@ def cases(layers: int, gammas, temperatures, strict: int, batch: int) -> list[Ca
 
 
 def audit(
-    subject: Subject, grid: list[Case], key: jax.Array, max_new_tokens: int,
+    audited: Audited, grid: list[Case], key: jax.Array, max_new_tokens: int,
     progress: Callable[[], None] = lambda: None) -> list[Finding]:
   """Decodes every case and compares it with plain decoding of single rows in the same mode."""
   plain, findings = {}, []
@@ -88,58 +86,50 @@ def audit(
     reference = (case.temperature, case.strict)
     if reference not in plain:
       decoder = decode.autoregressive(
-          _target(subject), logits.temperature(case.temperature), case.strict)
-      plain[reference] = _texts(subject, decoder, key, max_new_tokens, 1, False)
+          fingerprint.fingerprinted(audited.model.target()), logits.temperature(case.temperature),
+          case.strict)
+      plain[reference] = _texts(audited, decoder, key, max_new_tokens, 1, False)
     texts = _texts(
-        subject, _decoder(subject, case), key, max_new_tokens, case.batch_size, case.reverse)
-    findings.append(_compare(subject, case, key, texts, plain[reference]))
+        audited, _decoder(audited.model, case), key, max_new_tokens, case.batch_size, case.reverse)
+    findings.append(_compare(audited, case, key, texts, plain[reference]))
     progress()
   return findings
 
 
-def _target(subject: Subject):
-  return fingerprint.fingerprinted(transformer.target(subject.config))
-
-
-def _drafter(subject: Subject, name: str, gamma: int) -> Drafter:
-  if name == "ngram":
-    return drafters.ngram(gamma)
-  exit_model = transformer.early_exit(subject.config, int(name.partition(":")[2]))
-  return drafters.layer_skip(fingerprint.fingerprinted(exit_model), gamma)
-
-
-def _decoder(subject: Subject, case: Case) -> decode.Decoder:
+def _decoder(model: loading.Model, case: Case) -> decode.Decoder:
+  """A drafter with parameters of its own would need them beside the target's: there is none."""
+  drafter = registry.drafter(case.drafter, case.gamma, model, loading.load).drafter
   return decode.speculative(
-      _target(subject), _drafter(subject, case.drafter, case.gamma), getattr(verify, case.rule)(),
+      fingerprint.fingerprinted(model.target(drafter.captures)),
+      fingerprint.drafting_behind(drafter), registry.rule(case.rule),
       logits.temperature(case.temperature), case.strict)
 
 
-def _texts(subject, decoder, key, max_new_tokens, batch_size, reverse) -> Texts:
-  order = list(range(len(subject.prompts)))[::-1 if reverse else 1]
+def _texts(audited, decoder, key, max_new_tokens, batch_size, reverse) -> Texts:
+  order = list(range(len(audited.prompts)))[::-1 if reverse else 1]
   size = 1 if decoder.window else batch_size  # strict mode decodes rows one by one
   answers, prints = {}, {}
   for first in range(0, len(order), size):
     rows = order[first:first + size]
     batch = decode.run_batch(
-        decoder, key, subject.params, [subject.prompts[row] for row in rows], max_new_tokens,
-        rows=rows)
+        decoder, key, Params(audited.model.params), [audited.prompts[row] for row in rows],
+        max_new_tokens, rows=rows)
     seen = np.asarray(batch.state.cache[1])
     for place, (row, answer) in enumerate(zip(rows, batch.tokens)):
-      begin = len(subject.prompts[row])
+      begin = len(audited.prompts[row]) - 1  # the prompt's last token gives the first of the answer
       answers[row] = answer
-      prints[row] = seen[place, begin - 1:begin - 1 + len(answer)].tolist()
-  in_order = lambda texts: [texts[row] for row in range(len(order))]
-  return Texts(in_order(answers), in_order(prints))
+      prints[row] = seen[place, begin:begin + len(answer)].tolist()
+  return Texts(*([texts[row] for row in range(len(order))] for texts in (answers, prints)))
 
 
-def _compare(subject, case, key, texts: Texts, plain: Texts) -> Finding:
+def _compare(audited, case, key, texts: Texts, plain: Texts) -> Finding:
   tokens = prints = unequal = 0
   divergences = []
   for row, (ours, theirs) in enumerate(zip(texts.answers, plain.answers)):
     same = next((i for i, (a, b) in enumerate(zip(ours, theirs)) if a != b), len(theirs))
     tokens += min(same + 1, len(theirs))
     if ours != theirs:
-      divergences.append((row, same, _gap(subject, case, key, row, theirs[:same])))
+      divergences.append((row, same, _gap(audited, case, key, row, theirs[:same])))
     if case.strict:
       # The logits before a differing token follow equal texts, so they are compared too.
       compared = min(same + 1, len(theirs))
@@ -149,20 +139,13 @@ def _compare(subject, case, key, texts: Texts, plain: Texts) -> Finding:
   return Finding(case, tokens, len(divergences), prints, unequal, divergences)
 
 
-def _gap(subject, case, key, row, answer) -> float:
+def _gap(audited, case, key, row, answer) -> float:
   """The target's best score less its second best after prompt and answer, noise included."""
-  text = np.array([subject.prompts[row] + answer], np.int32)
-  target = transformer.target(subject.config)
-  state = decode.autoregressive(target, logits.chain()).init(
-      subject.params, text, np.array([text.shape[1]]))
-  output = target.forward(
-      subject.params, state.cache, text[:, -1:], state.lengths - 1)
-  transform = logits.temperature(case.temperature)
-  if case.temperature == 0:
-    scores = output.logits[0, 0]
-  else:
-    field = keys.positions(key, jnp.array([row]), state.lengths, 1)[0, 0]
-    law = logits.log_law(output.logits[0, 0], transform)
+  text = audited.prompts[row] + answer
+  plain = decode.autoregressive(audited.model.target(), logits.chain())
+  scores = divergence.next_logits(plain, Params(audited.model.params), text)
+  if case.temperature:
+    field = keys.positions(key, jnp.array([row]), jnp.array([len(text)]), 1)[0, 0]
+    law = logits.log_law(scores, logits.temperature(case.temperature))
     scores = law + logits.noise(field, law.shape, law.dtype)
-  best = np.asarray(jax.lax.top_k(scores, 2)[0])
-  return float(best[0] - best[1])
+  return divergence.margin(scores)

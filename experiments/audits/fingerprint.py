@@ -4,12 +4,14 @@ Two runs gave bitwise equal logits at a position iff their fingerprints agree th
 of 2^-32: the whole vocabulary is compared without keeping it.
 """
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.tree_util import Partial
 
-from specjax.types import Array, Output, PyTree, Target
+from specjax.types import Array, Context, Drafter, Output, Params, Proposal, PyTree, Target
 
 
 def fingerprinted(target: Target) -> Target:
@@ -24,12 +26,24 @@ def fingerprinted(target: Target) -> Target:
       captures=target.captures)
 
 
+def drafting_behind(drafter: Drafter) -> Drafter:
+  """The same drafter for a fingerprinted target: it sees the inner cache and leaves no prints."""
+  return dataclasses.replace(drafter, propose=Partial(_propose, drafter))
+
+
 def fingerprint(logits: Array) -> Array:
   """uint32[...] of the bits of float32[..., V]: a sum modulo 2^32, so its order cannot matter."""
   bits = lax.bitcast_convert_type(logits.astype(jnp.float32), jnp.uint32)
   place = lax.broadcasted_iota(jnp.uint32, logits.shape, logits.ndim - 1)
   mixed = (bits ^ (bits >> 15)) * jnp.uint32(0x2C1B3C6D)
   return ((mixed ^ (mixed >> 12)) * (2 * place + 1)).sum(-1, dtype=jnp.uint32)
+
+
+def _propose(
+    drafter: Drafter, keys: Array, params: Params, state: PyTree, context: Context) -> Proposal:
+  inner, prints = context.cache
+  proposal = drafter.propose(keys, params, state, context._replace(cache=inner))
+  return proposal._replace(cache=(proposal.cache, prints))
 
 
 def _init(target: Target, params: PyTree, batch: int, capacity: int) -> tuple:

@@ -14,6 +14,7 @@ from specjax import decode
 from specjax.launch.build import Setup
 from specjax.launch.dialogue import Answer
 from specjax.launch.result import Divergence
+from specjax.types import Array, Params
 
 
 def first(setup: Setup, answer: Answer) -> Divergence | None:
@@ -24,14 +25,19 @@ def first(setup: Setup, answer: Answer) -> Divergence | None:
   same = len(os.path.commonprefix([ours, plain]))
   there = tuple(tokens[same] if same < len(tokens) else None for tokens in (ours, plain))
   return Divergence(
-      answer.name, answer.turn, same, there, _margin(setup, answer.prompt + ours[:same]))
+      answer.name, answer.turn, same, there,
+      margin(next_logits(setup.plain, setup.params, answer.prompt + ours[:same])))
 
 
-def _margin(setup: Setup, text: list[int]) -> float:
+def next_logits(plain: decode.Decoder, params: Params, text: list[int]) -> Array:
+  """The target's logits float[V] after a text, from a pass over its last token alone."""
   padded, lengths = decode.pad([text])
-  state = setup.plain.init(setup.params, padded, lengths)
+  state = plain.init(params, padded, lengths)
   last = jnp.asarray(padded[:, -1:])
-  output = setup.plain.target.forward(
-      setup.params.target, state.cache, last, state.lengths - 1)
-  top = np.asarray(jax.lax.top_k(output.logits[0, 0], 2)[0])
+  return plain.target.forward(params.target, state.cache, last, state.lengths - 1).logits[0, 0]
+
+
+def margin(scores: Array) -> float:
+  """The best of the scores float[V] less the second best."""
+  top = np.asarray(jax.lax.top_k(scores, 2)[0])
   return float(top[0] - top[1])

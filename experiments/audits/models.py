@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from experiments.audits.audit import Subject
+from experiments.audits.audit import Audited
 from specjax import loading
 from specjax.launch import prompts
 from specjax.models import transformer
@@ -22,21 +22,26 @@ _SHAPES = {
 _LENGTHS = {"random": (30, 60, 120, 240, 45, 90, 180, 360), "tiny": (5, 40, 17, 9)}
 
 
-def make(name: str, dtype: str) -> Subject:
-  """The subject of one of `NAMES`: `random` has the default model's shape, `tiny` is a toy."""
+def load(name: str, dtype: str) -> Audited:
+  """One of `NAMES` with its prompts: `random` has the default model's shape, `tiny` is a toy."""
   if name == "default":
     return _default(dtype)
   config = ModelConfig(dtype=dtype, **_SHAPES[name])
   params = transformer.init_params(config, jax.random.key(0))
   # Fresh weights give almost uniform laws; spread them as those of a trained model are.
   params = dict(params, embedding=params["embedding"] * 8)
-  text = lambda length: [(7 * i * i + 3 * length) % config.vocab_size for i in range(length)]
-  return Subject(config, params, [text(length) for length in _LENGTHS[name]])
+  model = loading.Model(config, params, None, f"the {name} model", "0" * 64)
+  return Audited(model, [_text(length, config.vocab_size) for length in _LENGTHS[name]])
 
 
-def _default(dtype: str) -> Subject:
+def _text(length: int, vocab: int) -> list[int]:
+  return [(7 * i * i + 3 * length) % vocab for i in range(length)]
+
+
+def _default(dtype: str) -> Audited:
   """Every second prompt of the built-in set, so that each category is there."""
   model = loading.default_model(dtype)
-  chat = lambda text: model.tokenizer.apply_chat_template([dict(role="user", content=text)])
-  texts = [model.tokenizer.encode(chat(c.turns[0])) for c in prompts.load("mini")[::2]]
-  return Subject(model.config, jax.tree.map(jnp.asarray, model.params), texts)
+  texts = [
+      model.tokenizer.encode_chat([dict(role="user", content=conversation.turns[0])])
+      for conversation in prompts.load("mini")[::2]]
+  return Audited(model._replace(params=jax.tree.map(jnp.asarray, model.params)), texts)
