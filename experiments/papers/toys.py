@@ -15,10 +15,7 @@ from specjax import exact
 from specjax.exact import coupling, drafts, systems
 from specjax.types import Draft, INDEPENDENT, WITHOUT_REPLACEMENT
 
-AB = ((1 / 3, 2 / 3), (2 / 3, 1 / 3))
-P3 = ((0.3, 0.4, 0.3), (0.6, 0.3, 0.1))
-S3 = ((0.7, 0.2, 0.1), (0.2, 0.5, 0.3))
-R3 = ((0.5, 0.3, 0.2), (0.2, 0.3, 0.5))
+AB, P3, S3, R3 = (systems.PAIRS[name] for name in ("AB", "P3", "S3", "R3"))
 SWAPPED = ((3 / 4, 1 / 4), (1 / 4, 3 / 4))
 HALF = ((1 / 2, 1 / 2, 0, 0), (1 / 4, 1 / 4, 1 / 4, 1 / 4))  # uniform on 2 tokens and on 4
 SURE = ((1.0, 0.0), (0.5, 0.5))

@@ -34,7 +34,7 @@ def feature(head: Head, gamma: int, stop_below: float | None = None) -> Drafter:
 
   What those leave to the target (the embedding, the LM head) is taken from `Params.target`.
 
-  With `stop_below`, a probability, drafts end where `chains.goes_on` says so, and may be empty.
+  With `stop_below`, a probability, drafts end where `chains.continues` says so, and may be empty.
 
   Raises:
     Error: if gamma < 1, or stop_below is no probability above 0.

@@ -18,7 +18,7 @@ def layer_skip(exit_model: Target, gamma: int, stop_below: float | None = None) 
   (`models.transformer.early_exit`). What it writes beyond the committed text is overwritten
   when the target scores the draft.
 
-  With `stop_below`, a probability, drafts end where `chains.goes_on` says so, and may be empty.
+  With `stop_below`, a probability, drafts end where `chains.continues` says so, and may be empty.
 
   Raises:
     Error: if gamma < 1, or stop_below is no probability above 0.

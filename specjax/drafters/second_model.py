@@ -18,7 +18,7 @@ def second_model(model: Target, gamma: int, stop_below: float | None = None) -> 
   one was never fed, the bonus token never drafted), so every draft starts by feeding both: one pass
   of two tokens, whatever was accepted.
 
-  With `stop_below`, a probability, drafts end where `chains.goes_on` says so, and may be empty.
+  With `stop_below`, a probability, drafts end where `chains.continues` says so, and may be empty.
 
   Raises:
     Error: if gamma < 1, or stop_below is no probability above 0.

@@ -27,7 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from specjax.exact import prefixes
-from specjax.trees import chains
+from specjax.trees import chains, topology
 from specjax.types import (
   Array,
   CHAIN,
@@ -52,7 +52,7 @@ class Scheme(NamedTuple):
   parents: tuple[int, ...]
   siblings: str = INDEPENDENT
   invalid: tuple[int, ...] = ()  # nodes that are never drafted, with everything below them
-  stop_below: float | None = None  # drawing ends on the way down as in `chains.goes_on`
+  stop_below: float | None = None  # drawing ends on the way down as in `chains.continues`
 
   @property
   def depths(self) -> tuple[int, ...]:
@@ -76,7 +76,7 @@ class Scheme(NamedTuple):
 
   @property
   def is_chain(self) -> bool:
-    return self.parents == tuple(range(-1, len(self.parents) - 1))
+    return self.parents == topology.chain(len(self.parents))
 
   @property
   def kind(self) -> str:
@@ -101,24 +101,18 @@ class Drafts(NamedTuple):
 
 def chain(gamma: int) -> Scheme:
   """A single path of gamma tokens."""
-  return Scheme(f"chain {gamma}", tuple(range(-1, gamma - 1)))
+  return Scheme(f"chain {gamma}", topology.chain(gamma))
 
 
 def paths(number: int, gamma: int, siblings: str = INDEPENDENT) -> Scheme:
   """`number` paths of gamma tokens, separate from the root on."""
-  parents = [ROOT if step == 0 else path * gamma + step - 1
-             for path in range(number) for step in range(gamma)]
-  return Scheme(f"{number} paths of {gamma}, {siblings}", tuple(parents), siblings)
+  return Scheme(f"{number} paths of {gamma}, {siblings}", topology.paths(number, gamma), siblings)
 
 
 def tree(branching: tuple[int, ...], siblings: str) -> Scheme:
   """Every node at depth d has branching[d] children."""
-  parents, level = [], [ROOT]
-  for width in branching:
-    start = len(parents)
-    parents += [parent for parent in level for _ in range(width)]
-    level = range(start, len(parents))
-  return Scheme(f"{'x'.join(map(str, branching))} tree, {siblings}", tuple(parents), siblings)
+  shape = "x".join(map(str, branching))
+  return Scheme(f"{shape} tree, {siblings}", topology.branching(branching), siblings)
 
 
 def enumerate_drafts(scheme: Scheme, log_q: Array) -> Drafts:
@@ -140,10 +134,10 @@ def enumerate_drafts(scheme: Scheme, log_q: Array) -> Drafts:
     if scheme.siblings == WITHOUT_REPLACEMENT:
       valid = _valid_to_the_root(valid & ~exhausted, scheme.parents)
   if scheme.stop_below is not None:
-    valid = _valid_to_the_root(valid & _goes_on(scheme, q, shape.words), scheme.parents)
+    valid = _valid_to_the_root(valid & _continues(scheme, q, shape.words), scheme.parents)
   drawn_from = q if scheme.siblings == MERGED else law
   drawn = jnp.take_along_axis(drawn_from, shape.words[..., None], axis=-1)[..., 0]
-  if scheme.siblings != MERGED:  # of a node that was not drawn count one word
+  if scheme.siblings != MERGED:  # of drafts that differ in undrawn nodes only, one counts
     drawn = jnp.where(valid, drawn, (shape.words == 0).astype(drawn.dtype))
   fixed = scheme.siblings == DETERMINISTIC
   draft = Draft(
@@ -198,14 +192,14 @@ def _without(q: Array, taken: Array) -> tuple[Array, Array]:
   return rest / jnp.where(left > 0, left, 1), left[..., 0] == 0
 
 
-def _goes_on(scheme: Scheme, q: Array, words: Array) -> Array:
+def _continues(scheme: Scheme, q: Array, words: Array) -> Array:
   """bool[A, N]: whether a drafter whose logits are log q draws each node, had it come so far."""
-  likely = [jnp.zeros_like(q[:, 0, 0])]  # at the root and at each node
+  log_probs = [jnp.zeros_like(q[:, 0, 0])]  # at the root and at each node
   for node, parent in enumerate(scheme.parents):
     chosen = jnp.take_along_axis(q[:, node], words[:, node, None], axis=-1)[:, 0]
-    likely.append(likely[parent + 1] + jnp.log(chosen))
-  above = jnp.stack([likely[parent + 1] for parent in scheme.parents], axis=1)
-  return chains.goes_on(above, jnp.log(q), jnp.asarray(scheme.stop_below, q.dtype))
+    log_probs.append(log_probs[parent + 1] + jnp.log(chosen))
+  above = jnp.stack([log_probs[parent + 1] for parent in scheme.parents], axis=1)
+  return chains.continues(above, jnp.log(q), jnp.asarray(scheme.stop_below, q.dtype))
 
 
 def _valid_to_the_root(valid: Array, parents: tuple[int, ...]) -> Array:

@@ -11,13 +11,12 @@ import numpy as np
 from specjax.exact import prefixes
 from specjax.types import Error
 
-_PAIRS = {
+PAIRS = {  # target and drafter, read after every prefix
     "AB": ((1 / 3, 2 / 3), (2 / 3, 1 / 3)),  # the example of block verification, arXiv 2403.10444
     "P3": ((.3, .4, .3), (.6, .3, .1)),  # the worked example of traversal, arXiv 2505.12398
     "S3": ((.7, .2, .1), (.2, .5, .3)),
     "R3": ((.5, .3, .2), (.2, .3, .5)),
 }
-PAIRS = tuple(_PAIRS)
 
 
 class Systems(NamedTuple):
@@ -45,9 +44,9 @@ def pair(name: str, depth: int, vocab: int | None = None) -> Systems:
   Raises:
     Error: an unknown name, or a vocabulary too small for the pair.
   """
-  if name not in _PAIRS:
+  if name not in PAIRS:
     raise Error(f"unknown pair {name!r}; known: {', '.join(PAIRS)}.")
-  p, q = _PAIRS[name]
+  p, q = PAIRS[name]
   vocab = len(p) if vocab is None else vocab
   if vocab < len(p):
     raise Error(f"pair {name} has {len(p)} tokens, more than a vocabulary of {vocab}.")

@@ -17,13 +17,13 @@ class _Chain(NamedTuple):
   tokens: Array  # int32[B, D], PAD where not drawn yet
   log_q: Array  # float[D, B, V]
   valid: Array  # bool[B, D]
-  likely: Array  # float[B]: the logarithm of the drafter's probability of the tokens so far
+  log_prob: Array  # float[B]: the logarithm of the drafter's probability of the tokens so far
 
 
 def draw_chain(
     logits: Array, step: Callable, carry: PyTree, keys: Array, law: Callable,
     stop_below: Array | None = None) -> tuple[Draft, PyTree]:
-  """Draws D tokens a row, the d-th with `keys[:, d]`; with `stop_below` as long as `goes_on` says.
+  """Draws D tokens a row, the d-th with `keys[:, d]`; given `stop_below` while `continues` says so.
 
   A row that has stopped has no further valid node, and drawing ends when all rows have stopped.
 
@@ -45,13 +45,13 @@ def draw_chain(
   def draw(place, logits, going, chain):
     log_q = law(logits, chain.tokens)
     tokens = jax.vmap(law_lib.sample)(keys[:, place], log_q)
-    likely = chain.likely
+    log_prob = chain.log_prob
     if stop_below is not None:
-      going &= goes_on(likely, logits, stop_below)
-      likely += _log_probability(logits, tokens)
+      going &= continues(log_prob, logits, stop_below)
+      log_prob += _log_probability(logits, tokens)
     return _Chain(
         chain.tokens.at[:, place].set(tokens), chain.log_q.at[place].set(log_q),
-        chain.valid.at[:, place].set(going), likely)
+        chain.valid.at[:, place].set(going), log_prob)
 
   def advance(place, state):
     carry, chain = state
@@ -79,8 +79,8 @@ def stopping(stop_below: float | None) -> Array | None:
   return number("stop_below", stop_below, lambda x: (x > 0) & (x <= 1), "above 0 and at most 1")
 
 
-def goes_on(likely: Array, logits: Array, stop_below: Array) -> Array:
-  """bool[...]: whether a draft whose tokens have log-probability `likely` gets one more.
+def continues(log_prob: Array, logits: Array, stop_below: Array) -> Array:
+  """bool[...]: whether a draft whose tokens have log-probability `log_prob` gets one more.
 
   It does if the most likely continuation has at least the probability `stop_below`, by the softmax
   of the drafter's logits as they are: at temperature 0 the law that tokens are drawn from is
@@ -91,11 +91,11 @@ def goes_on(likely: Array, logits: Array, stop_below: Array) -> Array:
   out, because it came out unlikely, would be missing from the law that `Draft.log_q` states.
 
   Args:
-    likely: float[...], 0 for an empty draft.
+    log_prob: float[...], 0 for an empty draft.
     logits: float[..., V], for the next token.
     stop_below: float[].
   """
-  best = likely + jax.nn.log_softmax(widen(logits)).max(-1)
+  best = log_prob + jax.nn.log_softmax(widen(logits)).max(-1)
   return ~(best < jnp.log(stop_below).astype(best.dtype))  # NaN goes on, and is found by its law
 
 

@@ -57,7 +57,7 @@ def earlier_siblings(parents: Array) -> Array:
   return (parents[:, None] == parents[None, :]) & (index[None, :] < index[:, None])
 
 
-def chains(parents: Array) -> Array:
+def branches(parents: Array) -> Array:
   """int32[N]: which child of the root, counted from 0, each node descends from."""
   def inherit(above, node):
     row, parent, ordinal = node

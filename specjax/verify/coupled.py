@@ -43,8 +43,8 @@ def follow(
     token = draw(going, log_p, jnp.argmax(standing), keys[depth], heard(standing))
     agrees = draft.valid & standing[draft.parents + 1] & (draft.tokens == token)
     # Without a further key the walk has to stop, drafted or not; the token is right either way.
-    goes_on = agrees.any() & (depth + 1 < keys.shape[0])
-    return depth + 1, jnp.where(goes_on, jnp.append(False, agrees), standing), token, goes_on
+    continues = agrees.any() & (depth + 1 < keys.shape[0])
+    return depth + 1, jnp.where(continues, jnp.append(False, agrees), standing), token, continues
 
   root = jnp.arange(draft.tokens.shape[0] + 1) == 0
   start = jnp.int32(0), root, jnp.int32(0), jnp.bool_(True)

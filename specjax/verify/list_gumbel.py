@@ -29,8 +29,8 @@ def list_gumbel() -> Rule:
 
 def _walk(keys: Array, draft: Draft, log_p: Array) -> tuple[Array, Array]:
   checks.check_chains(draft, "list_gumbel")
-  chain = order.chains(draft.parents)
-  slots = jnp.arange(max(chain.shape[0], 1), dtype=jnp.int32)
+  branch = order.branches(draft.parents)
+  slots = jnp.arange(max(branch.shape[0], 1), dtype=jnp.int32)
   # At the root all paths count, the invalid ones too:
   # whether a path was kept may hang on its noise.
   paths = jnp.maximum((draft.parents == ROOT).sum(dtype=jnp.int32), 1)
@@ -38,7 +38,7 @@ def _walk(keys: Array, draft: Draft, log_p: Array) -> tuple[Array, Array]:
   def agree(standing):
     return paths, jnp.where(
         standing[0], slots < paths,
-        (standing[None, 1:] & (chain[None, :] == slots[:, None])).any(-1))
+        (standing[None, 1:] & (branch[None, :] == slots[:, None])).any(-1))
 
   def noise(key, heard):
     paths, agree = heard

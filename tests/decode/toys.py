@@ -11,6 +11,7 @@ from specjax import keys as keys_lib, logits
 from specjax.logits import law
 from specjax.models import transformer
 from specjax.models.config import ModelConfig
+from specjax.trees import topology
 from specjax.types import Draft, Drafter, PATH_NOISE, Proposal, ROOT, WITHOUT_REPLACEMENT
 
 VOCAB = 4
@@ -86,8 +87,7 @@ def _propose_paths(paths, gamma, table_logits, keys, params, state, context):
 
   each = jax.vmap(chain, (None, None, 0))
   tokens, log_q = jax.vmap(each, (0, 0, None))(last, keys, jnp.arange(paths))
-  nodes = np.arange(paths * gamma)
-  parents = jnp.asarray(np.where(nodes % gamma == 0, ROOT, nodes - 1), jnp.int32)
+  parents = jnp.asarray(topology.paths(paths, gamma), jnp.int32)
   tokens = tokens.reshape(tokens.shape[0], -1)
   return Proposal(
       Draft(tokens, jnp.broadcast_to(parents, tokens.shape), log_q.reshape(*tokens.shape, -1),

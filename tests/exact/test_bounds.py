@@ -13,9 +13,7 @@ from scipy import optimize
 from specjax.exact import bounds, drafts, systems
 from specjax.types import WITHOUT_REPLACEMENT
 
-_P3 = (.3, .4, .3), (.6, .3, .1)
-_R3 = (.5, .3, .2), (.2, .3, .5)
-_AB = (1 / 3, 2 / 3), (2 / 3, 1 / 3)
+_AB, _P3, _R3 = (systems.PAIRS[name] for name in ("AB", "P3", "R3"))
 _HALVES = (.5, .5, 0, 0), (.25, .25, .25, .25)
 
 

@@ -124,10 +124,10 @@ def test_drafts_that_cover_the_target():
 
 
 @pytest.mark.parametrize("rule,laws,tv", [
-    (verify.typical(), ((.3, .4, .3), (.6, .3, .1)), .3),
+    (verify.typical(), systems.PAIRS["P3"], .3),
     (verify.typical(), ((.9, .06, .04), (.5, .3, .2)), .1),
-    (verify.lenient(.8), ((.3, .4, .3), (.6, .3, .1)), .075),
-    (verify.greedy(), ((.3, .4, .3), (.6, .3, .1)), .6),
+    (verify.lenient(.8), systems.PAIRS["P3"], .075),
+    (verify.greedy(), systems.PAIRS["P3"], .6),
 ], ids=["typical", "typical, greedy fallback", "lenient", "greedy"])
 def test_lossy_rules_report_their_distance(rule, laws, tv):
   """Of the first token, which the round decides alone."""

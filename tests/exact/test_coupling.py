@@ -5,12 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from specjax.exact import coupling
+from specjax.exact import coupling, systems
 from specjax.logits import law
 
-AB = (1 / 3, 2 / 3), (2 / 3, 1 / 3)
-P3 = (.3, .4, .3), (.6, .3, .1)
-R3 = (.5, .3, .2), (.2, .3, .5)
+AB, P3, R3 = (systems.PAIRS[name] for name in ("AB", "P3", "R3"))
 
 
 def exactly(function, pair, *rest):

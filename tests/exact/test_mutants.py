@@ -70,8 +70,7 @@ def one_pair(rule, scheme, p, q):
   return certify(rule, [scheme], systems.context_free("laws", p, q, scheme.depth))
 
 
-P3 = (.3, .4, .3), (.6, .3, .1)
-AB = (1 / 3, 2 / 3), (2 / 3, 1 / 3)
+AB, P3 = systems.PAIRS["AB"], systems.PAIRS["P3"]
 TWO_DISTINCT = drafts.tree((2,), WITHOUT_REPLACEMENT)
 
 

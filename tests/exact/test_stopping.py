@@ -1,6 +1,6 @@
 """Drafts that end early: exact by enumeration, and the saving is real.
 
-The drafts are those of `chains.goes_on` itself, the function that drafters stop by.
+The drafts are those of `chains.continues` itself, the function that drafters stop by.
 """
 
 import functools
@@ -80,12 +80,12 @@ def test_leaving_out_a_token_for_what_it_is_is_a_bias(made, name):
 def test_what_goes_on_by_hand():
   logits = jnp.log(jnp.asarray([[.5, .3, .2], [.9, .05, .05]]))
   half, almost = jnp.log(.5), jnp.log(.99)
-  goes = lambda likely, stop: chains.goes_on(
+  goes = lambda likely, stop: chains.continues(
       jnp.asarray(likely), logits, jnp.float32(stop)).tolist()
   assert goes([0., 0.], .6) == [False, True]
   assert goes([half, half], .4) == [False, True]  # .25 and .45
   assert goes([almost, almost], .99) == [False, False]
-  assert chains.goes_on(jnp.zeros(1), logits[:1] * jnp.nan, jnp.float32(.5)).tolist() == [True]
+  assert chains.continues(jnp.zeros(1), logits[:1] * jnp.nan, jnp.float32(.5)).tolist() == [True]
 
 
 @pytest.mark.parametrize("stop_below, steps, lengths", [

@@ -12,13 +12,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from specjax.exact import law
+from specjax.exact import law, systems
 from specjax.types import Draft
 from tests.verify import toys
-
-S3 = (.7, .2, .1), (.2, .5, .3)
-R3 = (.5, .3, .2), (.2, .3, .5)
-PAIRS = dict(AB=toys.AB, P3=toys.P3, S3=S3, R3=R3)
 
 LOT = 256  # drafts that are judged at once
 
@@ -45,28 +41,10 @@ class Drafts(NamedTuple):
   depth: np.ndarray  # int64[N + 1]
 
 
-def chain(gamma):
-  return tuple(range(-1, gamma - 1))
-
-
-def paths(number, gamma):
-  return tuple(-1 if step == 0 else path * gamma + step - 1
-               for path in range(number) for step in range(gamma))
-
-
-def tree(*branching):
-  parents, level = [], [-1]
-  for width in branching:
-    start = len(parents)
-    parents += [parent for parent in level for _ in range(width)]
-    level = range(start, len(parents))
-  return tuple(parents)
-
-
 def pair(name, depth):
   """A system whose laws do not depend on the text."""
   return System(*([np.tile(law_, (len(law_) ** d, 1)) for d in range(depth + 1)]
-                  for law_ in PAIRS[name]))
+                  for law_ in systems.PAIRS[name]))
 
 
 def random(seed, number, vocab, depth):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from specjax import verify
+from specjax.trees import topology
 from specjax.types import Draft, PAD
 from tests.verify import papers, rounds, toys
 
@@ -26,7 +27,7 @@ def systems(vocab, depth, number):
 
 @pytest.mark.parametrize("vocab, gamma, number", [(3, 3, 60), (4, 2, 60), (5, 2, 30), (3, 1, 60)])
 def test_lossless_over_random_and_degenerate_systems(vocab, gamma, number):
-  tv, _ = rounds.outcomes(verify.block(), systems(vocab, gamma, number), rounds.chain(gamma))
+  tv, _ = rounds.outcomes(verify.block(), systems(vocab, gamma, number), topology.chain(gamma))
   assert tv.max() < 1e-12
 
 
@@ -35,7 +36,7 @@ def test_published_numbers(name):
   """Each gamma as a longest draft of which the rest was not drafted."""
   longest = max(PUBLISHED[name])
   system = rounds.pair(name, longest)
-  everything = rounds.drafts(system, rounds.chain(longest))
+  everything = rounds.drafts(system, topology.chain(longest))
   for gamma, tau in PUBLISHED[name].items():
     drafts = rounds.cut(everything, list(range(gamma, longest)))
     laws = rounds.laws(verify.block(), drafts)
@@ -46,8 +47,8 @@ def test_published_numbers(name):
 def test_accepts_what_the_weights_say_and_never_less_than_token():
   """E[tau] is the sum of E_q[w_l], the optimum of a single path."""
   some, gamma = systems(3, 3, 60), 3
-  _, tau = rounds.outcomes(verify.block(), some, rounds.chain(gamma))
-  _, token = rounds.outcomes(verify.token(), some, rounds.chain(gamma))
+  _, tau = rounds.outcomes(verify.block(), some, topology.chain(gamma))
+  _, token = rounds.outcomes(verify.token(), some, topology.chain(gamma))
   for system, got in zip(some, tau):
     w, drafted, expected = np.ones(1), np.ones(1), 0.
     for depth in range(gamma):
@@ -64,7 +65,7 @@ def test_accepts_what_the_weights_say_and_never_less_than_token():
 def test_hierarchical_decoding_is_block_verification_but_for_its_released_code(last):
   difference = []
   for system in rounds.random(11, 12, 3, 3):
-    drafts = rounds.drafts(system, rounds.chain(3))
+    drafts = rounds.drafts(system, topology.chain(3))
     same = rounds.laws(verify.block(), drafts) - rounds.literal(
         papers.hierarchical, drafts, last=last)
     difference.append(np.abs(same[drafts.weight > 0]).max())
@@ -84,24 +85,24 @@ def test_hierarchical_decoding_is_block_verification_but_for_its_released_code(l
 ])
 def test_mutants_show_in_the_law(mistake, name, gamma, tv, tau):
   got = rounds.literal_outcome(
-      papers.block, rounds.pair(name, gamma), rounds.chain(gamma), **mistake)
+      papers.block, rounds.pair(name, gamma), topology.chain(gamma), **mistake)
   np.testing.assert_allclose(got, [tv, tau], rtol=0, atol=1e-7)
 
 
 def test_released_hierarchical_code_is_lossy():
   got = rounds.literal_outcome(
-      papers.hierarchical, rounds.pair("AB", 2), rounds.chain(2), last="joint")
+      papers.hierarchical, rounds.pair("AB", 2), topology.chain(2), last="joint")
   np.testing.assert_allclose(got, [1 / 9, 4 / 3], rtol=0, atol=1e-12)
 
 
 def test_a_flag_that_falls_back_to_token_shows_in_the_count():
-  _, tau = rounds.outcomes(verify.token(), [rounds.pair("P3", 2)], rounds.chain(2))
+  _, tau = rounds.outcomes(verify.token(), [rounds.pair("P3", 2)], topology.chain(2))
   np.testing.assert_allclose(tau, 1.19, rtol=0, atol=1e-12)
 
 
 def test_each_draft_as_the_paper_prints_it():
   for system in systems(3, 2, 20):
-    drafts = rounds.drafts(system, rounds.chain(2))
+    drafts = rounds.drafts(system, topology.chain(2))
     off = rounds.laws(verify.block(), drafts) - rounds.literal(papers.block, drafts)
     assert np.abs(off[drafts.weight > 0]).max() < 1e-12
 

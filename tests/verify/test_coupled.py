@@ -16,8 +16,9 @@ import pytest
 from scipy import stats
 
 from specjax import keys, verify
-from specjax.exact import coupling
+from specjax.exact import coupling, systems
 from specjax.logits import law
+from specjax.trees import topology
 from specjax.types import Draft, ROOT
 from tests.verify import rounds, toys
 
@@ -104,10 +105,10 @@ def chi_square(texts, expected):
 
 
 @pytest.mark.parametrize("rule, parents, key_of", [
-    (verify.gumbel(), rounds.chain(2), shared),
-    (verify.gumbel(), rounds.tree(2, 1), of_path),  # any draft will do
-    (verify.list_gumbel(), rounds.paths(2, 2), of_path),
-    (verify.list_gumbel(), rounds.paths(3, 2), of_path)],
+    (verify.gumbel(), topology.chain(2), shared),
+    (verify.gumbel(), topology.branching((2, 1)), of_path),  # any draft will do
+    (verify.list_gumbel(), topology.paths(2, 2), of_path),
+    (verify.list_gumbel(), topology.paths(3, 2), of_path)],
     ids=["gumbel, chain", "gumbel, tree", "list of 2", "list of 3"])
 def test_the_text_keeps_the_law_of_the_target(rule, parents, key_of):
   texts, accepted = many(rule, position_keys(0, N), SYSTEM, parents, key_of)
@@ -120,7 +121,7 @@ def test_noise_that_positions_share_is_caught(mistake):
   """One key for all positions of a round, or one for two neighbours."""
   field = position_keys(1, N)
   source = {"by round": [0, 0, 0], "by draft index, twice": [0, 1, 1]}[mistake]
-  texts, _ = many(verify.gumbel(), field[:, jnp.array(source)], SYSTEM, rounds.chain(2))
+  texts, _ = many(verify.gumbel(), field[:, jnp.array(source)], SYSTEM, topology.chain(2))
   assert chi_square(texts, rounds.target_law(SYSTEM, DEPTH)) > 10 * THRESHOLD
 
 
@@ -128,7 +129,8 @@ def test_noise_of_another_slot_only_costs_acceptance():
   """The text stays right, but the drafter agrees no more often than chance, sum p q."""
   p3 = rounds.pair("P3", DEPTH)
   other = jnp.roll(position_keys(2, N), 1, axis=0)
-  _, accepted = many(verify.gumbel(), position_keys(2, N), p3, rounds.chain(2), draft_fields=other)
+  _, accepted = many(
+      verify.gumbel(), position_keys(2, N), p3, topology.chain(2), draft_fields=other)
   near((accepted > 0).mean(), np.dot(*toys.P3))
 
 
@@ -144,8 +146,8 @@ def closed(function, pair, *rest):
 @pytest.mark.parametrize("name", ["P3", "R3", "S3"])
 def test_gumbel_accepts_by_its_closed_form(name):
   _, accepted = many(
-      verify.gumbel(), position_keys(3, N), rounds.pair(name, DEPTH), rounds.chain(2))
-  alpha = closed(coupling.gumbel_acceptance, rounds.PAIRS[name])
+      verify.gumbel(), position_keys(3, N), rounds.pair(name, DEPTH), topology.chain(2))
+  alpha = closed(coupling.gumbel_acceptance, systems.PAIRS[name])
   near((accepted > 0).mean(), alpha)
   near((accepted > 1).mean(), alpha**2)
 
@@ -154,9 +156,9 @@ def test_gumbel_accepts_by_its_closed_form(name):
 def test_list_gumbel_accepts_as_published_and_above_its_bound(name, once):
   """The published values are themselves estimates, to .002."""
   _, accepted = many(verify.list_gumbel(), position_keys(4, N), rounds.pair(name, DEPTH),
-                     rounds.paths(2, 2), of_path)
+                     topology.paths(2, 2), of_path)
   assert abs((accepted > 0).mean() - once) < .002 + 5 * np.sqrt(.25 / N)
-  assert (accepted > 0).mean() > closed(coupling.list_gumbel_bound, rounds.PAIRS[name], 2)
+  assert (accepted > 0).mean() > closed(coupling.list_gumbel_bound, systems.PAIRS[name], 2)
   if name == "P3":
     assert abs(accepted.mean() - 1.361) < .005 + 5 * np.sqrt(1 / N)
 
@@ -164,7 +166,7 @@ def test_list_gumbel_accepts_as_published_and_above_its_bound(name, once):
 def test_paths_that_share_their_noise_are_worth_one():
   """Mutant: with the position's key for all paths the drafts are equal."""
   _, accepted = many(verify.gumbel(), position_keys(5, N), rounds.pair("P3", DEPTH),
-                     rounds.paths(2, 2), shared)
+                     topology.paths(2, 2), shared)
   near((accepted > 0).mean(), 2 / 3)
 
 
@@ -185,21 +187,21 @@ def test_gumbel_text_depends_on_the_seed_and_the_target_alone():
   fields = position_keys(0, N)
   expected = np.asarray(plain(fields, flat(SYSTEM.p)))
   for q, parents, key_of in (
-      (SYSTEM.q, rounds.chain(2), shared),
-      (rounds.pair("P3", DEPTH).q, rounds.chain(2), shared),
-      (SYSTEM.q, rounds.tree(2, 1), of_path),
-      (rounds.pair("R3", DEPTH).q, rounds.tree(2, 1), of_path)):
+      (SYSTEM.q, topology.chain(2), shared),
+      (rounds.pair("P3", DEPTH).q, topology.chain(2), shared),
+      (SYSTEM.q, topology.branching((2, 1)), of_path),
+      (rounds.pair("R3", DEPTH).q, topology.branching((2, 1)), of_path)):
     texts, accepted = many(verify.gumbel(), fields, rounds.System(SYSTEM.p, q), parents, key_of)
     np.testing.assert_array_equal(texts, expected)
     assert set(accepted) == {0, 1, 2}
-  listed = many(verify.list_gumbel(), fields, SYSTEM, rounds.paths(2, 2), of_path)[0]
+  listed = many(verify.list_gumbel(), fields, SYSTEM, topology.paths(2, 2), of_path)[0]
   assert (listed != expected).any()
 
 
 def test_the_perfect_drafter_is_always_accepted():
   same = rounds.System(SYSTEM.p, SYSTEM.p)
-  for rule, parents, key_of in ((verify.gumbel(), rounds.chain(2), shared),
-                                (verify.list_gumbel(), rounds.paths(2, 2), of_path)):
+  for rule, parents, key_of in ((verify.gumbel(), topology.chain(2), shared),
+                                (verify.list_gumbel(), topology.paths(2, 2), of_path)):
     assert (many(rule, position_keys(7, N), same, parents, key_of)[1] == 2).all()
 
 

@@ -11,6 +11,7 @@ import pytest
 from specjax import verify
 from specjax.exact import law
 from specjax.types import Draft
+from specjax.trees import topology
 from tests.verify import papers, rounds, toys
 
 RULE = verify.multipath_block()
@@ -24,7 +25,7 @@ def systems(vocab, depth, number):
 @pytest.mark.parametrize("vocab, number, paths, gamma", [
     (3, 50, 2, 2), (3, 4, 3, 2), (5, 50, 2, 1), (4, 30, 3, 1), (3, 10, 1, 3)])
 def test_lossless_over_random_and_degenerate_systems(vocab, number, paths, gamma):
-  tv, _ = rounds.outcomes(RULE, systems(vocab, gamma, number), rounds.paths(paths, gamma))
+  tv, _ = rounds.outcomes(RULE, systems(vocab, gamma, number), topology.paths(paths, gamma))
   assert tv.max() < 1e-12
 
 
@@ -32,20 +33,20 @@ def test_lossless_over_random_and_degenerate_systems(vocab, number, paths, gamma
     ("AB", 2, 1, 8 / 9), ("P3", 2, 1, .89),
     ("AB", 2, 2, 131 / 81), ("AB", 3, 2, 1289 / 729), ("P3", 2, 2, 1.6254)])
 def test_published_numbers(name, paths, gamma, tau):
-  got = rounds.outcomes(RULE, [rounds.pair(name, gamma)], rounds.paths(paths, gamma))
+  got = rounds.outcomes(RULE, [rounds.pair(name, gamma)], topology.paths(paths, gamma))
   np.testing.assert_allclose(np.ravel(got), [0, tau], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("paths, tau", [(1, 1), (2, 3 / 4), (3, 5 / 8)])
 def test_more_paths_accept_less_of_a_perfect_draft(paths, tau):
   flat = [np.full((2**d, 2), 1 / 2) for d in range(2)]
-  got = rounds.outcomes(RULE, [rounds.System(flat, flat)], rounds.paths(paths, 1))
+  got = rounds.outcomes(RULE, [rounds.System(flat, flat)], topology.paths(paths, 1))
   np.testing.assert_allclose(np.ravel(got), [0, tau], rtol=0, atol=1e-12)
 
 
 def test_ties_broken_by_the_order_of_drafting_are_a_bias():
   flat = [np.full((2**d, 2), 1 / 2) for d in range(2)]
-  system, shape = rounds.System(flat, flat), rounds.paths(2, 1)
+  system, shape = rounds.System(flat, flat), topology.paths(2, 1)
   assert rounds.literal_outcome(papers.multipath, system, shape, number=2)[0] < 1e-12
   drafts = rounds.drafts(system, shape)
   biased = rounds.literal(papers.multipath, drafts, number=2, ties="first")
@@ -55,7 +56,7 @@ def test_ties_broken_by_the_order_of_drafting_are_a_bias():
 
 def test_each_draft_as_the_paper_prints_it():
   for system in systems(3, 2, 8):
-    drafts = rounds.drafts(system, rounds.paths(2, 2))
+    drafts = rounds.drafts(system, topology.paths(2, 2))
     off = rounds.laws(RULE, drafts) - rounds.literal(papers.multipath, drafts, number=2)
     assert np.abs(off[drafts.weight > 0]).max() < 1e-12
 
@@ -72,7 +73,7 @@ def test_one_path_is_block():
 @pytest.mark.parametrize("nodes", [[1, 3], [2, 3], [0, 1, 2, 3]], ids=["shorter", "fewer", "none"])
 def test_lossless_with_nodes_that_were_not_drafted(nodes):
   some = systems(3, 2, 50)[::4]
-  drafts = [rounds.cut(rounds.drafts(system, rounds.paths(2, 2)), nodes) for system in some]
+  drafts = [rounds.cut(rounds.drafts(system, topology.paths(2, 2)), nodes) for system in some]
   for system, each, laws in zip(some, drafts, rounds.laws_of_all(RULE, drafts)):
     assert rounds.tv(system, each, laws) < 1e-12
 
@@ -129,7 +130,7 @@ def test_large_vocabulary_in_float32():
   log_p = jax.nn.log_softmax(4 * jax.random.normal(jax.random.key(0), (nodes + 1, vocab)))
   log_q = jax.nn.log_softmax(4 * jax.random.normal(jax.random.key(1), (nodes, vocab)))
   rare = jnp.argmin(log_q, -1).astype(jnp.int32)  # far below 1e-38 together
-  parents = jnp.asarray(rounds.paths(paths, gamma), jnp.int32)
+  parents = jnp.asarray(topology.paths(paths, gamma), jnp.int32)
   draft = Draft(rare, parents, log_q, jnp.ones(nodes, bool))
   decision = jax.jit(RULE.decide)(draft, log_p)
   assert np.isfinite(decision.accept).all()

@@ -7,6 +7,7 @@ import pytest
 
 from specjax import verify
 from specjax.exact import law
+from specjax.trees import topology
 from specjax.types import Draft
 from tests.verify import rounds
 
@@ -31,8 +32,9 @@ def drafts(parents, apart):
 
 
 @pytest.mark.parametrize("rule, parents", [
-    (verify.block(), rounds.chain(5)), (verify.traversal(), rounds.tree(2, 2)),
-    (verify.multipath_block(), rounds.paths(2, 3))], ids=["block", "traversal", "multipath_block"])
+    (verify.block(), topology.chain(5)), (verify.traversal(), topology.branching((2, 2))),
+    (verify.multipath_block(), topology.paths(2, 3))],
+    ids=["block", "traversal", "multipath_block"])
 def test_float32_is_float64_to_seven_digits(rule, parents):
   judge = jax.jit(lambda draft, log_p: law(rule, draft, log_p))
   cast = lambda tree, dtype: jax.tree.map(

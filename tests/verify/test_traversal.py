@@ -7,18 +7,19 @@ import numpy as np
 import pytest
 
 from specjax import verify
+from specjax.trees import topology
 from tests.verify import papers, rounds, toys
 
 UNEVEN = (-1, 0, -1, 0, 2)
 TREES = [
-    (rounds.chain(3), rounds.INDEPENDENT, 50),
-    (rounds.tree(2, 1), rounds.WITHOUT, 50),
-    (rounds.tree(2, 2), rounds.WITHOUT, 10),
-    (rounds.tree(3), rounds.WITHOUT, 50),
+    (topology.chain(3), rounds.INDEPENDENT, 50),
+    (topology.branching((2, 1)), rounds.WITHOUT, 50),
+    (topology.branching((2, 2)), rounds.WITHOUT, 10),
+    (topology.branching((3,)), rounds.WITHOUT, 50),
     (UNEVEN, rounds.WITHOUT, 15),
-    (rounds.tree(3), rounds.INDEPENDENT, 50),
-    (rounds.paths(2, 2), rounds.INDEPENDENT, 50),
-    (rounds.paths(2, 2), rounds.MERGED, 50),
+    (topology.branching((3,)), rounds.INDEPENDENT, 50),
+    (topology.paths(2, 2), rounds.INDEPENDENT, 50),
+    (topology.paths(2, 2), rounds.MERGED, 50),
     (UNEVEN, rounds.INDEPENDENT, 15),
     (UNEVEN, rounds.MERGED, 15),
 ]
@@ -37,26 +38,26 @@ def test_lossless_over_random_and_degenerate_systems(parents, siblings, number):
 
 def test_lossless_over_more_tokens():
   some = rounds.random(2, 20, 5, 2) + list(rounds.degenerate(5, 2).values())
-  tv, _ = rounds.outcomes(verify.traversal(), some, rounds.tree(2, 1), rounds.WITHOUT)
+  tv, _ = rounds.outcomes(verify.traversal(), some, topology.branching((2, 1)), rounds.WITHOUT)
   assert tv.max() < 1e-12
 
 
 @pytest.mark.parametrize("parents, siblings, name, tau", [
-    (rounds.chain(2), rounds.INDEPENDENT, "AB", 11 / 9),
-    (rounds.tree(2, 1), rounds.WITHOUT, "AB", 16 / 9),
-    (rounds.tree(2, 2), rounds.WITHOUT, "AB", 2),
-    (rounds.chain(2), rounds.INDEPENDENT, "P3", 5 / 4),
-    (rounds.tree(2, 1), rounds.WITHOUT, "P3", 157 / 100),
-    (rounds.tree(2, 2), rounds.WITHOUT, "P3", 541 / 320),
-    (rounds.chain(2), rounds.INDEPENDENT, "S3", 17 / 20),
-    (rounds.tree(2, 1), rounds.WITHOUT, "S3", 781 / 700),
-    (rounds.tree(2, 2), rounds.WITHOUT, "S3", 37746 / 30625),
-    (rounds.paths(2, 2), rounds.INDEPENDENT, "AB", 38 / 27),
-    (rounds.paths(2, 2), rounds.INDEPENDENT, "P3", 727 / 500),
-    (rounds.paths(2, 2), rounds.INDEPENDENT, "S3", 1),
-    (rounds.paths(2, 2), rounds.MERGED, "AB", 115 / 81),
-    (rounds.paths(2, 2), rounds.MERGED, "P3", 613 / 440),
-    (rounds.paths(2, 2), rounds.MERGED, "S3", 1210537 / 1190000),
+    (topology.chain(2), rounds.INDEPENDENT, "AB", 11 / 9),
+    (topology.branching((2, 1)), rounds.WITHOUT, "AB", 16 / 9),
+    (topology.branching((2, 2)), rounds.WITHOUT, "AB", 2),
+    (topology.chain(2), rounds.INDEPENDENT, "P3", 5 / 4),
+    (topology.branching((2, 1)), rounds.WITHOUT, "P3", 157 / 100),
+    (topology.branching((2, 2)), rounds.WITHOUT, "P3", 541 / 320),
+    (topology.chain(2), rounds.INDEPENDENT, "S3", 17 / 20),
+    (topology.branching((2, 1)), rounds.WITHOUT, "S3", 781 / 700),
+    (topology.branching((2, 2)), rounds.WITHOUT, "S3", 37746 / 30625),
+    (topology.paths(2, 2), rounds.INDEPENDENT, "AB", 38 / 27),
+    (topology.paths(2, 2), rounds.INDEPENDENT, "P3", 727 / 500),
+    (topology.paths(2, 2), rounds.INDEPENDENT, "S3", 1),
+    (topology.paths(2, 2), rounds.MERGED, "AB", 115 / 81),
+    (topology.paths(2, 2), rounds.MERGED, "P3", 613 / 440),
+    (topology.paths(2, 2), rounds.MERGED, "S3", 1210537 / 1190000),
 ])
 def test_expected_acceptance(parents, siblings, name, tau):
   got = rounds.outcomes(verify.traversal(), [rounds.pair(name, 2)], parents, siblings)
@@ -89,7 +90,8 @@ def test_worked_example():
 ])
 def test_mutants_of_the_parent_update_show_in_the_law(update, chain, tree):
   for parents, siblings, expected in (
-      (rounds.chain(2), rounds.INDEPENDENT, chain), (rounds.tree(2, 1), rounds.WITHOUT, tree)):
+      (topology.chain(2), rounds.INDEPENDENT, chain),
+      (topology.branching((2, 1)), rounds.WITHOUT, tree)):
     tv, _ = rounds.literal_outcome(
         papers.traversal, rounds.pair("P3", 2), parents, siblings, update=update)
     np.testing.assert_allclose(tv, expected, rtol=0, atol=1e-6)

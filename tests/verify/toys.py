@@ -9,11 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from specjax.exact import law
+from specjax.exact import law, systems
 from specjax.types import Draft, PAD, ROOT
 
-P3 = (.3, .4, .3), (.6, .3, .1)
-AB = (1 / 3, 2 / 3), (2 / 3, 1 / 3)
+AB, P3 = systems.PAIRS["AB"], systems.PAIRS["P3"]
 
 
 class Case(NamedTuple):
