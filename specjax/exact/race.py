@@ -30,7 +30,9 @@ def agreement(p: Array, q: Array, paths: int) -> Array:
     paths: s (static); the time grows as V ** s.
   """
   start, weights, rates = _arrivals(p, q)
-  winner = lambda power, shift: _moment(paths, power, shift, weights, rates)
+  def winner(power, shift):
+    return _moment(paths, power, shift, weights, rates)
+
   rows = []
   for agree in range(1, paths + 1):
     with_winner = _expect(paths, agree - 1, lambda power: winner(power, start))

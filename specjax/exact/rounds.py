@@ -24,7 +24,9 @@ def one_round(rule: Rule, drafts: drafts_lib.Drafts, log_p: Array) -> Array:
     drafts: all drafts of one system, with their probabilities.
     log_p: float[M, V], the target's law after every prefix that the drafts reach.
   """
-  judge = lambda draft, texts: law(rule, draft, log_p[texts])
+  def judge(draft, texts):
+    return law(rule, draft, log_p[texts])
+
   each = jax.vmap(judge)(drafts.draft, drafts.prefixes)
   weight = drafts.weight[:, None, None]
   # A draft of probability zero has no defined law (p / 0); it must not spread its NaN.

@@ -1,6 +1,5 @@
 """Logits to laws: transforms that compose, and the laws and tokens that come of them."""
 
-from specjax.logits.draw import draw
 from specjax.logits.intersect import intersect
 from specjax.logits.law import log_law, log_residual, residual, sample, tv
 from specjax.logits.noise import noise
@@ -14,11 +13,11 @@ from specjax.logits.reduce import total
 from specjax.logits.select import argmax
 from specjax.logits.transform import chain, forbid, reads_counts, temperature, uses_counts
 from specjax.logits.truncate import min_p, top_k, top_p
+from specjax.logits.uncoupled import sample_uncoupled
 
 __all__ = [
     "argmax",
     "chain",
-    "draw",
     "forbid",
     "frequency_penalty",
     "intersect",
@@ -31,6 +30,7 @@ __all__ = [
     "repetition_penalty",
     "residual",
     "sample",
+    "sample_uncoupled",
     "temperature",
     "token_counts",
     "top_k",

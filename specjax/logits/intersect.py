@@ -1,12 +1,10 @@
 """A drafter over another vocabulary, restricted to the tokens that it shares with the target."""
 
-import dataclasses
-
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import Partial
 
-from specjax.types import Array, Error
+from specjax.types import Array, Error, Static
 
 
 def intersect(drafter_to_target, vocab: int) -> Partial:
@@ -42,18 +40,10 @@ def intersect(drafter_to_target, vocab: int) -> Partial:
     raise Error("intersect: two of the drafter's tokens have the same id in the target.")
   target_to_drafter = np.full(vocab, ids.size, np.int32)  # out of range: filled with -inf
   target_to_drafter[ids[shared]] = shared
-  return Partial(_Intersect(ids.size), jnp.asarray(target_to_drafter))
+  return Partial(Static(_intersect, ids.size), jnp.asarray(target_to_drafter))
 
 
-@dataclasses.dataclass(frozen=True)
-class _Intersect:
-  """The transform; a value with a static number, so that equal ones share one compilation."""
-
-  drafter_vocab: int
-
-  def __call__(self, target_to_drafter: Array, logits: Array) -> Array:
-    if logits.shape[-1] != self.drafter_vocab:
-      raise Error(
-          f"intersect maps {self.drafter_vocab} drafter tokens, got logits{logits.shape}.")
-    return jnp.take(
-        logits, target_to_drafter, axis=-1, mode="fill", fill_value=-jnp.inf)
+def _intersect(drafter_vocab: int, target_to_drafter: Array, logits: Array) -> Array:
+  if logits.shape[-1] != drafter_vocab:
+    raise Error(f"intersect maps {drafter_vocab} drafter tokens, got logits{logits.shape}.")
+  return jnp.take(logits, target_to_drafter, axis=-1, mode="fill", fill_value=-jnp.inf)

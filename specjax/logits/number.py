@@ -1,9 +1,11 @@
-"""The numbers inside transforms: checked when they are made, arrays when they are used.
+"""Numbers of transforms, rules and formulas: checked when they are made, arrays when used.
 
-A number is a scalar, or an array whose axes are the *first* axes of the logits that it meets:
-float[B] gives each row of float[B, V] its own value, and each row of float[B, T, V] as well, so one
-transform serves the drafter's logits and the target's.
+A number of a transform is a scalar, or an array whose axes are the *first* axes of the logits that
+it meets: float[B] gives each row of float[B, V] its own value, and each row of float[B, T, V] as
+well, so one transform serves the drafter's logits and the target's.
 """
+
+from typing import Callable
 
 import jax
 import jax.numpy as jnp
@@ -12,22 +14,49 @@ import numpy as np
 from specjax.types import Array, Error
 
 
-def number(name: str, value, valid, meaning: str, dtype=float) -> Array:
+def check(name: str, value, valid: Callable, meaning: str) -> None:
+  """Raises Error unless `valid` holds for every element of a number or an array of numbers.
+
+  Args:
+    name, meaning: for the message, "NAME must be MEANING".
+    value: a traced one cannot be looked at and passes.
+    valid: float64[...] -> bool[...], false on NaN.
+  """
+  if isinstance(value, jax.core.Tracer):
+    return
+  concrete = np.asarray(value)
+  numeric = jnp.issubdtype(concrete.dtype, np.number)
+  if not numeric or not np.all(valid(concrete.astype(np.float64))):
+    raise Error(f"{name} must be {meaning}, but it is {value!r}.")
+
+
+def number(name: str, value, valid: Callable, meaning: str, dtype=float) -> Array:
   """`value` as an array of the default float type (or int32 for `dtype=int`).
 
-  The dtype is always the same and never weak, so 0 and 0.7 share one compilation. Raises Error
-  unless `valid` holds for every element; it sees float64 and must be false on NaN. A traced value
-  cannot be looked at and passes unchecked.
+  The dtype is always the same and never weak, so 0 and 0.7 share one compilation.
+
+  Raises:
+    Error: as `check`, or a value beyond the dtype.
   """
+  check(name, value, valid, meaning)
   dtype = jnp.result_type(float) if dtype is float else jnp.int32
   if not isinstance(value, jax.core.Tracer):
-    concrete = np.asarray(value)
-    if not jnp.issubdtype(concrete.dtype, np.number) or not np.all(valid(concrete.astype(float))):
-      raise Error(f"{name} must be {meaning}, but it is {value!r}.")
     with np.errstate(over="ignore"):
-      if not np.isfinite(concrete.astype(dtype)).all():
+      if not np.isfinite(np.asarray(value).astype(dtype)).all():
         raise Error(f"{name} must fit {jnp.dtype(dtype)}, but it is {value!r}.")
   return jnp.asarray(value).astype(dtype)
+
+
+def unrounded(name: str, value, valid: Callable, meaning: str) -> Array | np.ndarray:
+  """`value` in float64, or as the JAX array that it is: it takes the precision of its user.
+
+  A rule that was made while 64-bit types are off is proven with the very number that it was given.
+
+  Raises:
+    Error: as `check`.
+  """
+  check(name, value, valid, meaning)
+  return value if isinstance(value, jax.Array) else np.asarray(value, np.float64)
 
 
 def align(value: Array, logits: Array) -> Array:

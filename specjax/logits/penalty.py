@@ -17,7 +17,9 @@ def token_counts(tokens: Array, vocab_size: int) -> Array:
   """int32[..., V]: how often each token stands in int32[..., S]; PAD is not counted."""
   # A negative index would wrap around to the last tokens; one past the end is dropped.
   index = jnp.where(tokens < 0, vocab_size, tokens)
-  count = lambda row: jnp.zeros(vocab_size, jnp.int32).at[row].add(1, mode="drop")
+  def count(row):
+    return jnp.zeros(vocab_size, jnp.int32).at[row].add(1, mode="drop")
+
   return jnp.vectorize(count, signature="(s)->(v)")(index)
 
 
@@ -33,7 +35,9 @@ def repetition_penalty(value) -> Partial:
   Raises:
     Error: the penalty is not finite and positive.
   """
-  valid = lambda r: (r > 0) & np.isfinite(r)
+  def valid(r):
+    return (r > 0) & np.isfinite(r)
+
   return Partial(_repetition, number("repetition_penalty", value, valid, "a finite number > 0"))
 
 

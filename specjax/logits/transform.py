@@ -68,7 +68,9 @@ def temperature(value) -> Partial:
   Raises:
     Error: the temperature is negative, infinite or NaN.
   """
-  valid = lambda t: (t >= 0) & np.isfinite(t)
+  def valid(t):
+    return (t >= 0) & np.isfinite(t)
+
   return Partial(_temperature, number("temperature", value, valid, "a finite number >= 0"))
 
 

@@ -23,7 +23,9 @@ def top_k(value) -> Partial:
   Raises:
     ValueError: k is negative or not an integer.
   """
-  valid = lambda k: (k >= 0) & (k < 2**31) & (k % 1 == 0)
+  def valid(k):
+    return (k >= 0) & (k < 2**31) & (k % 1 == 0)
+
   return Partial(_top_k, number("top_k", value, valid, "an integer >= 0 (0 is off)", int))
 
 

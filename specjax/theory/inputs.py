@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from specjax.types import Error
+from specjax.logits import number
 
 _INF = float("inf")
 _BOUNDS = {
@@ -31,19 +31,11 @@ def read(**values):
     Error: a value outside of its bounds, or NaN. Values traced by JAX are not looked at.
   """
   for name, value in values.items():
-    _check(name, value)
+    low, high, meaning = _BOUNDS[name]
+    number.check(name, value, lambda x: (x >= low) & (x <= high), meaning)
   traced = [value for value in values.values() if isinstance(value, jax.Array)]
   if not traced:
     return np, [np.asarray(value, np.float64) for value in values.values()]
   floats = [value.dtype for value in traced if jnp.issubdtype(value.dtype, jnp.floating)]
   dtype = max(floats, key=lambda dtype: dtype.itemsize, default=jnp.float32)
   return jnp, [jnp.asarray(value).astype(dtype) for value in values.values()]
-
-
-def _check(name, value):
-  if isinstance(value, jax.core.Tracer):
-    return
-  low, high, meaning = _BOUNDS[name]
-  numbers = np.asarray(value)
-  if not ((numbers >= low) & (numbers <= high)).all():  # also catches NaN
-    raise Error(f"{name} must be {meaning}; got {value}.")

@@ -140,18 +140,3 @@ def check_scalars(formula) -> None:
       raise Error(
           f"The rule holds an array of shape {np.shape(number)}, one number for each row of a "
           "batch, and judges one row: map over the rule as well, jax.vmap(judge, (0, 0, ...)).")
-
-
-def check_number(name: str, value, low: float, high: float):
-  """A rule's number as an array that takes the precision in use when it is called.
-
-  Raises:
-    Error: an element outside of [low, high]; a traced value passes unchecked.
-  """
-  if isinstance(value, jax.Array):
-    known = not isinstance(value, jax.core.Tracer)
-  else:
-    value, known = np.asarray(value, np.float64), True
-  if known and not np.all((np.asarray(value) >= low) & (np.asarray(value) <= high)):
-    raise Error(f"{name} must lie in [{low}, {high}], got {value}.")
-  return value

@@ -10,12 +10,12 @@ from specjax import keys as keys_lib, logits
 from specjax.types import Array, Draft, PyTree
 from specjax.verify import checks
 
-_TOGETHER = 8  # rows of a batch that draw at once: the noise of no more than seven is in vain
+_ROWS_AT_ONCE = 8  # of a batch; at most seven of their noise fields are made in vain
 
 
 def follow(
     keys: Array, draft: Draft, log_p: Array, noise: Callable[[Array, PyTree], Array],
-    heard: Callable[[Array], PyTree] = lambda standing: (),
+    agreeing: Callable[[Array], PyTree] = lambda standing: (),
 ) -> tuple[Array, Array]:
   """Follows the target's own tokens down the draft, for as long as they have been drafted.
 
@@ -26,9 +26,9 @@ def follow(
     keys: key[depth + 1], the keys of the positions after the text.
     draft: the drafted nodes of one row.
     log_p: float[N + 1, V], the target's laws.
-    noise: (key, heard) -> the field float[V] that is added to the target's law.
-    heard: standing bool[N + 1] -> what else the noise depends on; `standing` marks all rows where
-      the walk stands.
+    noise: (key, agreeing) -> the field float[V] that is added to the target's law.
+    agreeing: standing bool[N + 1] -> what else the noise depends on; `standing` marks all rows
+      where the walk stands.
 
   Returns:
     The node int32[] where the walk stops, or ROOT,
@@ -40,7 +40,7 @@ def follow(
 
   def step(carry):
     depth, standing, _, going = carry
-    token = draw(going, log_p, jnp.argmax(standing), keys[depth], heard(standing))
+    token = draw(going, log_p, jnp.argmax(standing), keys[depth], agreeing(standing))
     agrees = draft.valid & standing[draft.parents + 1] & (draft.tokens == token)
     # Without a further key the walk has to stop, drafted or not; the token is right either way.
     continues = agrees.any() & (depth + 1 < keys.shape[0])
@@ -53,27 +53,27 @@ def follow(
 
 
 def _only_where_going(noise: Callable) -> Callable:
-  """(going, log_p, row, key, heard) -> the token int32[] of the law log_p[row] under the noise.
+  """(going, log_p, row, key, agreeing) -> the token int32[] of the law log_p[row] under the noise.
 
   A vmap would make noise for the whole batch until its last row has stopped. This one's rule takes
   the rows that are still going, a few at a time, and leaves 0 for the others.
   """
   @jax.custom_batching.custom_vmap
-  def draw(going, log_p, row, key, heard):
+  def draw(going, log_p, row, key, agreeing):
     del going
-    return logits.argmax(log_p[row] + noise(key, heard))
+    return logits.argmax(log_p[row] + noise(key, agreeing))
 
   @draw.def_vmap
   def draw_batch(size, batched, *args):
-    going, log_p, row, key, heard = jax.tree.map(
+    going, log_p, row, key, agreeing = jax.tree.map(
         lambda x, mapped: x if mapped else jnp.broadcast_to(x, (size, *x.shape)),
         args, tuple(batched))
     order = jnp.argsort(~going).astype(jnp.int32)  # stable: those that go on come first
-    several = min(size, _TOGETHER)
+    several = min(size, _ROWS_AT_ONCE)
 
     def some(turn, tokens):
       mine = order[jnp.minimum(turn * several + jnp.arange(several, dtype=jnp.int32), size - 1)]
-      fields = jax.vmap(noise)(key[mine], jax.tree.map(lambda x: x[mine], heard))
+      fields = jax.vmap(noise)(key[mine], jax.tree.map(lambda x: x[mine], agreeing))
       return tokens.at[mine].set(logits.argmax(log_p[mine, row[mine]] + fields))
 
     turns = -(-going.sum(dtype=jnp.int32) // several)

@@ -65,9 +65,11 @@ def _smallest_rho(overlap: Callable, children: Array) -> Array:
     enough = middle * once >= _some(once, children)
     return jnp.where(enough, low, middle), jnp.where(enough, middle, high)
 
+  def wide(bracket):
+    return (bracket[1] - bracket[0] > resolution * bracket[1]).any()
+
   one = jnp.ones_like(children)
   resolution = 4 * jnp.finfo(children.dtype).eps
-  wide = lambda bracket: (bracket[1] - bracket[0] > resolution * bracket[1]).any()
   return lax.while_loop(wide, halve, (one, jnp.maximum(children, one)))[1]
 
 

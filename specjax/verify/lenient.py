@@ -6,8 +6,9 @@ Leviathan, Kalman, Matias, ICML 2023, arXiv 2211.17192, appendix A.5.
 import jax.numpy as jnp
 from jax.tree_util import Partial
 
+from specjax.logits import number
 from specjax.types import Array, Draft, Error
-from specjax.verify import checks, parts
+from specjax.verify import parts
 from specjax.verify.rule import Judgement, Rule
 from specjax.verify.token import token
 
@@ -28,7 +29,8 @@ def lenient(factor: float, rule: Rule = token()) -> Rule:
   Raises:
     Error: a factor outside of (0, 1], or a coupled rule.
   """
-  factor = checks.check_number("factor", factor, _SMALLEST, 1)
+  factor = number.unrounded(
+      "factor", factor, lambda x: (x >= _SMALLEST) & (x <= 1), f"in [{_SMALLEST}, 1]")
   if rule.coupled:
     raise Error("lenient scales the draft's law, and a coupled rule does not read it.")
   return Rule(

@@ -35,20 +35,21 @@ def _walk(keys: Array, draft: Draft, log_p: Array) -> tuple[Array, Array]:
   # whether a path was kept may hang on its noise.
   paths = jnp.maximum((draft.parents == ROOT).sum(dtype=jnp.int32), 1)
 
-  def agree(standing):
+  def agreeing(standing):
     return paths, jnp.where(
         standing[0], slots < paths,
         (standing[None, 1:] & (branch[None, :] == slots[:, None])).any(-1))
 
-  def noise(key, heard):
-    paths, agree = heard
+  def noise(key, agreeing):
+    paths, agrees = agreeing
 
-    def hear(k, best):
-      louder = lambda: jnp.maximum(
-          best, logits.noise(keys_lib.path(key, k), best.shape, best.dtype))
-      return lax.cond(agree[k], louder, lambda: best)
+    def add_path(k, best):
+      def larger():
+        return jnp.maximum(best, logits.noise(keys_lib.path(key, k), best.shape, best.dtype))
 
-    silence = jnp.full(log_p.shape[1:], -jnp.inf, log_p.dtype)
-    return lax.fori_loop(0, paths, hear, silence)
+      return lax.cond(agrees[k], larger, lambda: best)
 
-  return coupled.follow(keys, draft, log_p, noise, agree)
+    start = jnp.full(log_p.shape[1:], -jnp.inf, log_p.dtype)
+    return lax.fori_loop(0, paths, add_path, start)
+
+  return coupled.follow(keys, draft, log_p, noise, agreeing)

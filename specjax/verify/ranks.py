@@ -47,7 +47,9 @@ def mass_up_to(log_ratio: Array, q: Array) -> Array:
   vocab = q.shape[0]
   stripes = -(-vocab // _STRIPE)
   length = -(-vocab // stripes)
-  cut = lambda x: jnp.pad(x, (0, stripes * length - vocab)).reshape(stripes, length)
+  def cut(x):
+    return jnp.pad(x, (0, stripes * length - vocab)).reshape(stripes, length)
+
   cell = cut(keys(log_ratio, jnp.arange(vocab, dtype=jnp.int32))[0])
   stripe = jnp.arange(stripes, dtype=jnp.int32)
 

@@ -178,7 +178,7 @@ def flip(key: Array, draft: Draft, judgement: Judgement, bottom_up: bool) -> tup
   coins = jax.random.uniform(coin_key, judgement.accept.shape, judgement.accept.dtype)
   heads = (coins < judgement.accept) & draft.valid
   stop = (walk.first_bottom_up if bottom_up else walk.last_top_down)(draft.parents, heads)
-  return stop, logits.draw(extra_key, judgement.log_next(stop + 1))
+  return stop, logits.sample_uncoupled(extra_key, judgement.log_next(stop + 1))
 
 
 def verdict(draft: Draft, stop: Array, extra: Array, depth: int) -> Verdict:

@@ -3,7 +3,6 @@
 Miao et al., ASPLOS 2024, arXiv 2305.09781, algorithm 2 (VerifyStochastic).
 """
 
-import dataclasses
 import itertools
 
 import jax
@@ -14,7 +13,7 @@ from jax.tree_util import Partial
 
 from specjax.logits import total
 from specjax.trees import order
-from specjax.types import Array, Draft, Error, WITHOUT_REPLACEMENT
+from specjax.types import Array, Draft, Error, Static, WITHOUT_REPLACEMENT
 from specjax.verify import parts, residuals
 from specjax.verify.rule import ANY, Judgement, Rule
 
@@ -40,40 +39,34 @@ def specinfer(width: int = 3) -> Rule:
   if width not in range(1, 6):
     raise Error(f"specinfer sums over width! orders, so width must be in 1 .. 5, got {width}.")
   return Rule(
-      Partial(_Judge(width)), lossless=True, coupled=False, serves=ANY - {WITHOUT_REPLACEMENT},
-      bottom_up=False)
+      Partial(Static(_judge, width)), lossless=True, coupled=False,
+      serves=ANY - {WITHOUT_REPLACEMENT}, bottom_up=False)
 
 
-@dataclasses.dataclass(frozen=True)
-class _Judge:
-  """The formula; a value with a static number, so that equal rules share one compilation."""
+def _judge(width: int, draft: Draft, log_p: Array) -> Judgement:
+  turns = _turns(draft.parents, min(width, draft.tokens.shape[0]))
+  # A tree whose nodes have at most m children has m! orders; the others repeat them.
+  m = jnp.minimum(order.sibling_ranks(draft.parents).max() + 1, width)
+  orders = jnp.asarray(_FACTORIALS)[m]
 
-  width: int
+  def try_in(order, reach):
+    return reach.at[order].set(residuals.reaches(draft, log_p, turns[order]))
 
-  def __call__(self, draft: Draft, log_p: Array) -> Judgement:
-    turns = _turns(draft.parents, min(self.width, draft.tokens.shape[0]))
-    # A tree whose nodes have at most m children has m! orders; the others repeat them.
-    m = jnp.minimum(order.sibling_ranks(draft.parents).max() + 1, self.width)
-    orders = jnp.asarray(_FACTORIALS)[m]
+  reach = lax.fori_loop(0, orders, try_in, jnp.ones(turns.shape, log_p.dtype))
+  accept = jax.vmap(lambda *order: residuals.acceptances(draft, log_p, *order))(turns, reach)
+  ends, stays = jax.vmap(lambda *order: _outcomes(draft.parents, *order))(turns, accept)
+  share = jnp.where(jnp.arange(len(turns)) < orders, 1 / orders.astype(log_p.dtype), 0)
 
-    def try_in(order, reach):
-      return reach.at[order].set(residuals.reaches(draft, log_p, turns[order]))
+  def log_next(row):
+    def add(order, mixed):
+      left = residuals.left_at(draft, log_p, reach[order], row)
+      mass = total(left)
+      return mixed + stays[order, row] / jnp.where(mass > 0, mass, 1) * left
 
-    reach = lax.fori_loop(0, orders, try_in, jnp.ones(turns.shape, log_p.dtype))
-    accept = jax.vmap(lambda *order: residuals.acceptances(draft, log_p, *order))(turns, reach)
-    ends, stays = jax.vmap(lambda *order: _outcomes(draft.parents, *order))(turns, accept)
-    share = jnp.where(jnp.arange(len(turns)) < orders, 1 / orders.astype(log_p.dtype), 0)
+    mixed = lax.fori_loop(0, orders, add, jnp.zeros_like(log_p[row]))
+    return parts.log_normalised(mixed, log_p[row])
 
-    def log_next(row):
-      def add(order, mixed):
-        left = residuals.left_at(draft, log_p, reach[order], row)
-        mass = total(left)
-        return mixed + stays[order, row] / jnp.where(mass > 0, mass, 1) * left
-
-      mixed = lax.fori_loop(0, orders, add, jnp.zeros_like(log_p[row]))
-      return parts.log_normalised(mixed, log_p[row])
-
-    return Judgement(_in_index_order(draft.parents, share @ ends, share @ stays), log_next)
+  return Judgement(_in_index_order(draft.parents, share @ ends, share @ stays), log_next)
 
 
 def _turns(parents: Array, width: int) -> Array:

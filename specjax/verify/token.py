@@ -14,7 +14,10 @@ from specjax.verify.rule import CHAINS, Judgement, Rule
 
 
 def token() -> Rule:
-  """Accepts X_i with probability min(1, p(X_i) / q(X_i)); else the residual [p - q]+ speaks."""
+  """Accepts X_i with probability min(1, p(X_i) / q(X_i)).
+
+  Otherwise the extra token is drawn from the residual [p - q]+, normalised.
+  """
   return Rule(Partial(_judge), lossless=True, coupled=False, serves=CHAINS, bottom_up=False)
 
 

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 from jax import lax
 from jax.tree_util import Partial
 
-from specjax.logits import argmax, total
+from specjax.logits import argmax, number, total
 from specjax.trees import order
 from specjax.types import Array, Draft
-from specjax.verify import checks, parts
+from specjax.verify import parts
 from specjax.verify.rule import ANY, Judgement, Rule
 
 
@@ -31,8 +31,8 @@ def typical(epsilon: float = 0.09, delta: float = 0.3) -> Rule:
     ValueError: a number outside of its range.
   """
   numbers = (
-      checks.check_number("epsilon", epsilon, 0, 1),
-      checks.check_number("delta", delta, 0, float("inf")))
+      number.unrounded("epsilon", epsilon, lambda x: (x >= 0) & (x <= 1), "in [0, 1]"),
+      number.unrounded("delta", delta, lambda x: x >= 0, "at least 0"))
   return Rule(
       Partial(_judge, *numbers), lossless=False, coupled=False, serves=ANY, bottom_up=False)
 

@@ -10,7 +10,7 @@ from specjax.logits import law
 from specjax.types import Array, PAD
 
 
-def draw(key: Array, log_p: Array) -> Array:
+def sample_uncoupled(key: Array, log_p: Array) -> Array:
   """One token int32[] from the law float[V], without noise for all V tokens; the key is consumed.
 
   First a block of about sqrt(V) tokens by its mass, then a token of the block: the law of

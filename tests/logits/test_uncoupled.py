@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from specjax.logits.draw import draw
+from specjax.logits import sample_uncoupled
 from specjax.types import PAD
 
 
 def counts(log_p, number, seed=0):
   keys = jax.random.split(jax.random.key(seed), number)
-  tokens = np.asarray(jax.jit(jax.vmap(lambda key: draw(key, log_p)))(keys))
+  tokens = np.asarray(jax.jit(jax.vmap(lambda key: sample_uncoupled(key, log_p)))(keys))
   return np.bincount(tokens, minlength=log_p.shape[0])
 
 
@@ -59,10 +59,10 @@ def test_rare_tokens_of_a_large_vocabulary_come_at_their_rate():
 
 @pytest.mark.parametrize("row", ([np.nan, 0., -1.], [-np.inf] * 3, [-1., -1., np.nan]))
 def test_no_law_gives_pad_and_not_a_token(row):
-  assert jax.jit(draw)(jax.random.key(0), jnp.array(row)) == PAD
+  assert jax.jit(sample_uncoupled)(jax.random.key(0), jnp.array(row)) == PAD
 
 
 def test_it_follows_the_dtype():
   with jax.enable_x64(True):
-    token = draw(jax.random.key(0), jnp.log(jnp.array([.5, .5])))
+    token = sample_uncoupled(jax.random.key(0), jnp.log(jnp.array([.5, .5])))
     assert token.dtype == jnp.int32
