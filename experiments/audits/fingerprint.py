@@ -55,9 +55,8 @@ def _forward(
     depths: Array | None = None, mask: Array | None = None) -> Output:
   inner, prints = cache
   output = target.forward(params, inner, tokens, lengths, depths, mask)
-  write = jax.vmap(lambda row, new, start: lax.dynamic_update_slice(row, new, (start,)))
   start = lengths if mask is None else lengths + mask.shape[2] - mask.shape[1]
-  prints = write(prints, fingerprint(output.logits), start)
+  prints = _write(prints, fingerprint(output.logits), start)
   return Output(output.logits, output.features, (output.cache, prints))
 
 
@@ -66,5 +65,10 @@ def _commit(target: Target, cache: tuple, lengths: Array, path: Array) -> tuple:
   depths = jnp.arange(path.shape[1], dtype=path.dtype)[None]
   sources = lengths[:, None] + 1 + jnp.where(path >= 0, path, depths)
   kept = jnp.take_along_axis(prints, sources, axis=1)
-  write = jax.vmap(lambda row, new, start: lax.dynamic_update_slice(row, new, (start,)))
-  return target.commit(inner, lengths, path), write(prints, kept, lengths + 1)
+  return target.commit(inner, lengths, path), _write(prints, kept, lengths + 1)
+
+
+@jax.vmap
+def _write(row: Array, new: Array, start: Array) -> Array:
+  """The prints of one row with the new ones from slot `start` on."""
+  return lax.dynamic_update_slice(row, new, (start,))

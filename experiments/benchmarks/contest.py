@@ -63,7 +63,11 @@ def ours(setup: Setup, decoder: decode.Decoder, params: Params, key: jax.Array,
 
 def theirs(peer: peers.Peer, mode: dict, max_new_tokens: int) -> Contestant:
   """A decoder of a peer. Its time begins after the first tokens, which reading the prompt gives."""
-  return lambda prompt: Played(*peer.decode(prompt, max_new_tokens, mode), None)
+
+  def contestant(prompt):
+    return Played(*peer.decode(prompt, max_new_tokens, mode), None)
+
+  return contestant
 
 
 def play_all(
@@ -107,8 +111,10 @@ def ratio(
     results: dict[str, Result], name: str, to: str, category: str | None = None
 ) -> tuple[float, float, float]:
   """(median, least, largest) of the rates of two contestants, repetition by repetition."""
-  rates = lambda result: result.rates if category is None else result.category_rates[category]
-  ratios = [a / b for a, b in zip(rates(results[name]), rates(results[to]))]
+  first, second = (
+      each.rates if category is None else each.category_rates[category]
+      for each in (results[name], results[to]))
+  ratios = [a / b for a, b in zip(first, second)]
   return statistics.median(ratios), min(ratios), max(ratios)
 
 
@@ -131,5 +137,6 @@ def _answer(conversation: Conversation, prompt: list[int], text: Played, plain: 
 
 
 def _ratio(counts: list[Counts], part: str, whole: str) -> float | None:
-  total = lambda name: sum(np.sum(getattr(each, name)) for each in counts)
-  return float(total(part) / total(whole)) if counts and total(whole) else None
+  above, below = (
+      sum(np.sum(getattr(each, name)) for each in counts) for name in (part, whole))
+  return float(above / below) if below else None

@@ -125,13 +125,16 @@ def _tensors(config: ModelConfig, params: PyTree) -> list[tuple[str, str, np.nda
 def _unfused(config: ModelConfig, layer: dict) -> dict[str, np.ndarray]:
   """The parameters of a layer with q, k, v and gate, up apart."""
   parts = {name: np.asarray(array) for name, array in layer.items()}
-  apart = lambda fused: [  # [KV, groups + 2, head_dim, ...] to three of [heads * head_dim, ...]
-      part.reshape(-1, *fused.shape[3:]) for part in np.split(fused, [-2, -1], axis=1)]
-  parts |= zip("qkv", apart(parts["qkv"]))
+  parts |= zip("qkv", _apart(parts["qkv"]))
   if config.qkv_bias:
-    parts |= zip(("q_bias", "k_bias", "v_bias"), apart(parts["qkv_bias"]))
+    parts |= zip(("q_bias", "k_bias", "v_bias"), _apart(parts["qkv_bias"]))
   parts |= zip(("gate", "up"), parts["gate_up"])
   return parts
+
+
+def _apart(fused: np.ndarray) -> list[np.ndarray]:
+  """q, k and v [heads * head_dim, ...] of [KV, groups + 2, head_dim, ...]."""
+  return [part.reshape(-1, *fused.shape[3:]) for part in np.split(fused, [-2, -1], axis=1)]
 
 
 def _interleaved(rows: np.ndarray, head_dim: int) -> np.ndarray:

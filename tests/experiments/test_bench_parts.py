@@ -11,6 +11,7 @@ import pytest
 
 from experiments.benchmarks import export, kernels, opponents, peers, tables, worker
 from specjax import decode, drafters, logits, verify
+from specjax.launch import registry
 from specjax.loading import gguf_file, gguf_model, hf_directory, hf_model, tensors
 from specjax.loading.model import Model
 from specjax.measure import stub, timing
@@ -132,6 +133,7 @@ def test_stretched_frequencies_are_refused(tmp_path):
 
 
 def test_names_of_drafters_elsewhere():
+  assert set(opponents.COUNTERPARTS) <= set(registry.DRAFTERS)
   assert opponents.mode_of("ngram", 5, 8, None) == (
       "transformers prompt lookup", dict(prompt_lookup_num_tokens=5, max_matching_ngram_size=3))
   for spec, layers in (("layer_skip", 4), ("layer_skip:3", 3)):
