@@ -75,6 +75,8 @@ def in_small(command: list[str], folder: pathlib.Path) -> list[str]:
   short = list(SMALL.get(module, []))
   if module == "experiments.certify" and not given:
     short.append("--rule=token")
+  if module == "experiments.sweep" and given & {"--rule", "--drafter"}:
+    short = [*TINY, "--gamma=2", "--temperature=1"]  # one of the axes is enough
   if "--replay" in given or "--config=configs/table.py" in arguments:
     short = []  # the record says it all; a table is short
   elif module == "experiments.decode" and "--config.drafter" not in given:
