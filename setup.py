@@ -3,12 +3,29 @@
 import pathlib
 import re
 
-from setuptools import find_packages, setup
+from setuptools import Extension, find_packages, setup
 
 ROOT = pathlib.Path(__file__).parent
 # `specjax.__version__`, read as text: the package's dependencies may not be installed yet.
 VERSION, = re.findall(
     r'^__version__ = "(.+?)"', (ROOT / "specjax" / "__init__.py").read_text("utf-8"), re.M)
+
+
+def native_product() -> list[Extension]:
+  """The kernel of specjax/models/native_product.cc, left out without a compiler or XLA's headers.
+
+  jaxlib brings the headers; it is not there where pip builds in isolation. The kernel is loaded as
+  a plain library, not imported, so it needs nothing of Python.
+  """
+  try:
+    from jax import ffi
+  except ImportError:
+    return []
+  return [Extension(
+      "specjax.models._native_product", ["specjax/models/native_product.cc"],
+      include_dirs=[ffi.include_dir()], language="c++", optional=True,
+      extra_compile_args=["-std=c++17", "-O3", "-march=native", "-w"])]
+
 
 setup(
     name="specjax",
@@ -28,6 +45,7 @@ setup(
     packages=find_packages(include=[
         part for name in ("specjax", "experiments", "configs") for part in (name, f"{name}.*")]),
     package_data={"": ["README.md"], "specjax": ["data/*", "py.typed"]},
+    ext_modules=native_product(),
     install_requires=[
         "jax>=0.10",
         "flax>=0.12",

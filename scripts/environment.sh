@@ -1,5 +1,5 @@
 # Sourced by the other scripts: `make_environment` leaves a ready .venv in the repository.
-# No `pip install` happens where the lock file and setup.py are those of the last one.
+# No `pip install` happens where the lock file, setup.py and the kernel are those of the last one.
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 venv="$root/.venv"
@@ -26,7 +26,8 @@ find_python() {
 
 make_environment() {
   local python wanted stamp="$venv/.specjax-installed"
-  wanted="$root $(cat "$root/requirements.lock" "$root/setup.py" | cksum)"
+  local models="$root/specjax/models"
+  wanted="$root $(cat "$root"/{requirements.lock,setup.py} "$models/native_product.cc" | cksum)"
   if [[ -x "$venv/bin/python" && "$(cat "$stamp" 2>/dev/null)" == "$wanted" ]]; then
     return
   fi
@@ -42,5 +43,7 @@ make_environment() {
   # Everything that the package needs is there; --no-deps keeps the pinned versions.
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-deps \
     --no-build-isolation --editable "$root" || die "pip could not install the package"
+  compgen -G "$models/_native_product*.so" >/dev/null || echo "No C++ compiler (g++ or clang++):" \
+    "passes over 2 to 8 tokens take longer on this CPU; install one, remove .venv, try again." >&2
   echo "$wanted" >"$stamp"
 }

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from specjax.models import layers, transformer
+from specjax.models import layers, native_product, transformer
 from tests.models import toys
 
 # Sizes such that the vocabulary shows in the compiled text and the cache dwarfs the activations.
@@ -53,8 +53,16 @@ def test_a_loop_updates_the_cache_in_place(batch, width):
   assert memory.temp_size_in_bytes < cache / 4, "some of the cache is copied in every round"
 
 
+@pytest.fixture
+def without_kernel(monkeypatch):
+  monkeypatch.setattr(native_product, "AVAILABLE", False)
+  jax.clear_caches()  # traces that hold the kernel
+  yield
+  jax.clear_caches()
+
+
 @pytest.mark.parametrize("width", [2, 4, 8])
-def test_the_head_multiplies_columns(width):
+def test_the_head_multiplies_columns(width, without_kernel):
   """The product for the logits is [V, T]; merged with its transposition it is ten times slower."""
   text = compiled(decoding, 1, width).as_text()
   made = lambda shape: re.findall(rf"f32\[{shape}\]\S* dot\(", text)
@@ -72,7 +80,7 @@ def test_a_pass_whose_logits_are_not_read_has_no_head():
 
 
 @pytest.mark.parametrize("columns", range(1, 20))
-def test_columns_are_rounded_up_to_widths_that_kernels_like(columns):
+def test_columns_are_rounded_up_to_widths_that_kernels_like(columns, without_kernel):
   rng = np.random.default_rng(columns)
   weights, x = rng.integers(-9, 9, (7, 5)), rng.integers(-9, 9, (5, columns))
   dtype = jnp.float32
