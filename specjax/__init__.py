@@ -8,18 +8,7 @@ import typing
 
 if typing.TYPE_CHECKING:  # what editors and type checkers see
   from specjax import (
-    decode,
-    drafters,
-    exact,
-    keys,
-    loading,
-    logits,
-    models,
-    theory,
-    train,
-    types,
-    verify,
-  )
+      decode, drafters, exact, keys, loading, logits, models, theory, train, types, verify)
 
 __version__ = "0.1.0"  # setup.py reads it here
 

@@ -1,29 +1,9 @@
 """Published numbers, one file a source; `PAPERS` maps the name of each file to its claims."""
 
 from experiments.papers import (
-    blog,
-    cai2024,
-    chen2023,
-    chen2024,
-    daliri2024,
-    faults,
-    hu2025,
-    jeon2024,
-    khisti2025,
-    leviathan2023,
-    li2024,
-    miao2023,
-    rowan2025,
-    stern2018,
-    sun2023,
-    sun2025,
-    thomas2026,
-    thomas2026b,
-    timor2025,
-    weng2025,
-    yang2024,
-    zhou2026,
-)
+    blog, cai2024, chen2023, chen2024, daliri2024, faults, hu2025, jeon2024, khisti2025,
+    leviathan2023, li2024, miao2023, rowan2025, stern2018, sun2023, sun2025, thomas2026,
+    thomas2026b, timor2025, weng2025, yang2024, zhou2026)
 
 PAPERS = {
     module.__name__.rpartition(".")[2]: module.PAPER

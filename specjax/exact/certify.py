@@ -9,14 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from specjax.exact import (
-  bounds,
-  coupled,
-  drafts as drafts_lib,
-  prefixes,
-  rounds,
-  schemes as schemes_lib,
-  systems as systems_lib,
-)
+    bounds, coupled, drafts as drafts_lib, prefixes, rounds, schemes as schemes_lib,
+    systems as systems_lib)
 from specjax.types import Array, DETERMINISTIC, Error
 from specjax.verify.rule import Rule
 

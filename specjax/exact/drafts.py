@@ -29,16 +29,7 @@ import numpy as np
 from specjax.exact import prefixes
 from specjax.trees import chains, topology
 from specjax.types import (
-  Array,
-  CHAIN,
-  DETERMINISTIC,
-  Draft,
-  INDEPENDENT,
-  PAD,
-  PATHS,
-  ROOT,
-  WITHOUT_REPLACEMENT,
-)
+    Array, CHAIN, DETERMINISTIC, Draft, INDEPENDENT, PAD, PATHS, ROOT, WITHOUT_REPLACEMENT)
 
 JOINED = "joined"
 MERGED = "merged"

@@ -8,12 +8,7 @@ from typing import Any, Callable, NamedTuple
 
 from specjax import drafters
 from specjax.loading import (
-  drafter_dflash,
-  drafter_eagle,
-  drafter_files,
-  drafter_medusa,
-  drafter_mtp,
-)
+    drafter_dflash, drafter_eagle, drafter_files, drafter_medusa, drafter_mtp)
 from specjax.loading.drafter_files import Files
 from specjax.loading.error import LoadError
 from specjax.loading.model import digest, Model

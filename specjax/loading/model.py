@@ -6,14 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from specjax.loading import (
-  gguf_file,
-  gguf_model,
-  gguf_tokenizer,
-  hf_directory,
-  hf_model,
-  hf_tokenizer,
-  tensors,
-)
+    gguf_file, gguf_model, gguf_tokenizer, hf_directory, hf_model, hf_tokenizer, tensors)
 from specjax.loading.error import LoadError
 from specjax.loading.tokenizer import Tokenizer
 from specjax.models import transformer

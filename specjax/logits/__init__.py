@@ -4,11 +4,7 @@ from specjax.logits.intersect import intersect
 from specjax.logits.law import log_law, log_residual, residual, sample, tv
 from specjax.logits.noise import noise
 from specjax.logits.penalty import (
-    frequency_penalty,
-    presence_penalty,
-    repetition_penalty,
-    token_counts,
-)
+    frequency_penalty, presence_penalty, repetition_penalty, token_counts)
 from specjax.logits.reduce import total
 from specjax.logits.select import argmax
 from specjax.logits.transform import chain, forbid, reads_counts, temperature, uses_counts

@@ -5,17 +5,8 @@ import statistics
 
 from specjax.launch.result import Outcome
 from specjax.report import (
-  by_batch,
-  by_gamma,
-  by_round,
-  cells as cells_lib,
-  figures,
-  pairs,
-  provenance,
-  render,
-  rows as rows_lib,
-  tables,
-)
+    by_batch, by_gamma, by_round, cells as cells_lib, figures, pairs, provenance, render,
+    rows as rows_lib, tables)
 from specjax.report.cells import Cell
 from specjax.report.document import Document, Section, show, Table, Text
 from specjax.report.rows import Failure

@@ -5,13 +5,7 @@ from specjax.theory.devices import Device, DEVICES
 from specjax.theory.lenience import lenient_acceptance, lenient_bound
 from specjax.theory.roofline import Attention, Roofline, roofline
 from specjax.theory.speed import (
-    break_even_alpha,
-    expected_tokens,
-    operation_factor,
-    optimal_gamma,
-    predicted_speedup,
-    speedup,
-)
+    break_even_alpha, expected_tokens, operation_factor, optimal_gamma, predicted_speedup, speedup)
 from specjax.trees.value import tree_value
 
 __all__ = [

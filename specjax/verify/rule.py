@@ -25,19 +25,8 @@ import jax.numpy as jnp
 from specjax import logits
 from specjax.trees import order
 from specjax.types import (
-  Array,
-  CHAIN,
-  Decision,
-  DETERMINISTIC,
-  Draft,
-  Error,
-  method,
-  PAD,
-  ROOT,
-  SIBLINGS,
-  static,
-  Verdict,
-)
+    Array, CHAIN, Decision, DETERMINISTIC, Draft, Error, method, PAD, ROOT, SIBLINGS, static,
+    Verdict)
 from specjax.verify import checks, walk
 
 # What `Rule.serves` says in the main; a rule of trees that serves less than any names the kinds.

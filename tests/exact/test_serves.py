@@ -6,14 +6,7 @@ from jax.tree_util import Partial
 
 from specjax import decode, logits, types, verify
 from specjax.exact import certify, drafts, systems
-from specjax.types import (
-  CHAIN,
-  DETERMINISTIC,
-  INDEPENDENT,
-  PATH_NOISE,
-  PATHS,
-  WITHOUT_REPLACEMENT,
-)
+from specjax.types import CHAIN, DETERMINISTIC, INDEPENDENT, PATH_NOISE, PATHS, WITHOUT_REPLACEMENT
 
 # Three nodes each, so that one program of a rule serves them all; `exact.schemes` has larger ones.
 _FORK = (-1, -1, 0)
