@@ -9,7 +9,6 @@ from specjax import verify
 from specjax.exact import law
 from specjax.trees import topology
 from specjax.types import Draft
-from tests.verify import rounds
 
 VOCAB = 5000
 
