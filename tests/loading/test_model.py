@@ -104,7 +104,7 @@ def test_a_target_gives_the_hidden_states_that_are_asked_for():
       model.params, target.init(model.params, 1, 8), jnp.zeros((1, 3), jnp.int32),
       jnp.zeros(1, jnp.int32), None, None)
   assert read.features.shape == (1, 3, 2, model.config.hidden_size)
-  with pytest.raises(ValueError, match="0..2 of the model, got .3."):
+  with pytest.raises(ValueError, match="hidden states of the model, 0..2, got .3."):
     model.target((3,))
 
 
